@@ -14,9 +14,9 @@ import msgspec
 
 from pondage.server.openapi import answers_of
 from pondage.server.routes import ROUTES
-from pondage.views.answers import QueryView
 from pondage.views.installation.feed import Changes, Reset, Snapshot
 from pondage.views.problems import Problem
+from pondage.work.answers import QueryView
 
 PLACE = Path(__file__).resolve().parent.parent / "ui" / "src" / "types.ts"
 HEADER = "// Written by `python -m scripts.page_types` from the server's structs. Do not edit.\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from pondage.ledger.act import jobs
@@ -21,17 +23,22 @@ def chain(length: int, code: str) -> StoredJob:
 class Chains:
     """Runs of one job, one for each worker, again and again."""
 
-    def __init__(self, ledger: Ledger, *, chains: int, length: int, code: str) -> None:
+    def __init__(
+        self, ledger: Ledger, *, chains: int, length: int, code: str, require_workers: Callable[[], None]
+    ) -> None:
+        """`require_workers` raises when a worker has ended: then nothing would ever be done."""
         self._ledger = ledger
         self._chains = chains
         self._job = chain(length, code)
         self._changes = ledger.driver.changes()
+        self._require_workers = require_workers
 
     def run(self) -> None:
         """Start every chain, and wait until all are done."""
         for _ in range(self._chains):
             jobs.start_job(self._ledger, "main", self._job)
         while self._is_busy():
+            self._require_workers()
             self._changes.wait(0.5)
 
     def _is_busy(self) -> bool:

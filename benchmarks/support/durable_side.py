@@ -128,7 +128,7 @@ def raw_starts(asked: dict[str, object]) -> dict[str, object]:
 def ours(asked: dict[str, object]) -> dict[str, object]:
     """Be a shipped worker whose executor does nothing, until told to end by the end of the input."""
     from pondage.engine.attempt.attempt import Attempt
-    from pondage.engine.attempt.executor import Executor, JobProgress
+    from pondage.engine.attempt.executor import Executor
     from pondage.engine.process.config import EngineConfig, WorkerConfig
     from pondage.engine.worker.process import Worker
     from pondage.ledger.kinds.component import ComponentEnded
@@ -136,6 +136,7 @@ def ours(asked: dict[str, object]) -> dict[str, object]:
     from pondage.ledger.kinds.ripple import Written
     from pondage.work.component import ComponentResult, ComponentTask, MemberResult
     from pondage.work.failure import Failure
+    from pondage.work.progress import JobProgress
     from pondage.work.snapshot import SnapshotContent
     from tests.ledger.harness import SCHEMA
 

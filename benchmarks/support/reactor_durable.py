@@ -47,7 +47,7 @@ def ledger_in(folder: Path, *, is_busy: bool) -> Iterator[Ledger]:
     """Open a ledger; a busy one has a process beside it that commits as workers do, 20 times a second."""
     ledger = Ledger.open(f"sqlite:///{folder}/ledger.db")
     with ledger.transaction() as tx:
-        actors.environment(tx, "main", is_created=True)
+        actors.made_environment(tx, "main")
     arguments = [sys.executable, "-c", _COMMITS, f"{folder}/ledger.db", str(COMMITS_A_SECOND)]
     worker = subprocess.Popen(arguments) if is_busy else None
     try:

@@ -62,6 +62,7 @@ SETS = {
     "base": ("Spark", "downloading and building pyspark {spark} (about 450 MB; once) and what it needs", 3.0),
     "java": ("Java", "a Java 21 of its own (about 50 MB), because none that Spark can use was found", 0.3),
     "demo": ("Demo", "DuckDB, the outside reader of the demo", 0.2),
+    "sql": ("Reading", "DuckDB, which answers questions without a worker", 0.2),
     "postgres": ("PostgreSQL", "the driver for a ledger on PostgreSQL", 0.1),
     "connect": ("Connect", "the client of Spark Connect", 0.1),
     "delta": ("Delta", "the library that commits Delta tables", 0.3),

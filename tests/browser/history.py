@@ -29,11 +29,11 @@ from pondage.ledger.queue import executions, processes
 from pondage.ledger.step import advance
 from pondage.ledger.tables.history import Caller
 from pondage.plan.deploy.planner import checked
-from pondage.spark.session.backend import Stage
 from pondage.views.plans.plan import plan_view
 from pondage.views.runs.runs import log_path
 from pondage.work.failure import Failure
 from pondage.work.lineage import ColumnLineage, Origin
+from pondage.work.progress import StageView
 from pondage.work.snapshot import ExpectationResult, SnapshotContent
 from tests.browser.shop import SECONDS
 from tests.ledger.harness import content
@@ -159,9 +159,9 @@ class Crew:
         seconds, first = SECONDS.get(held.claim.node, 30), 3 * held.claim.execution
         return summary_text(
             (
-                Stage(id=first, tasks=12, work_us=seconds * 900_000, read_bytes=seconds * 3_100_000),
-                Stage(id=first + 1, tasks=200, work_us=seconds * 2_300_000, shuffled_bytes=seconds * 2_400_000),
-                Stage(id=first + 2, tasks=8, work_us=seconds * 300_000, shuffled_bytes=seconds * 900_000),
+                StageView(id=first, tasks=12, work_us=seconds * 900_000, read_bytes=seconds * 3_100_000),
+                StageView(id=first + 1, tasks=200, work_us=seconds * 2_300_000, shuffled_bytes=seconds * 2_400_000),
+                StageView(id=first + 2, tasks=8, work_us=seconds * 300_000, shuffled_bytes=seconds * 900_000),
             )
         )
 

@@ -20,6 +20,7 @@ from unittest.mock import patch
 import psycopg
 
 from pondage.define.project import durability
+from pondage.define.project.durability import Durability
 from pondage.engine.services.vacuum import vacuum
 from pondage.errors import LedgerError
 from pondage.kernel.demand.events import Event, Pulse
@@ -48,6 +49,7 @@ poll_s = 0.1
 drain_s = 5
 retry_delay_s = 0
 crash_budget = {crash_budget}
+crash_delay_s = {crash_delay_s}
 """
 PONDS = "import random, time\nfrom pondage import pond\n" + "".join(
     f"""
@@ -166,6 +168,7 @@ class Arena:
         *,
         seed: int,
         crash_budget: int = 100,
+        crash_delay_s: float = Durability().crash_delay_s,
         reap_after_s: float = 1.5,
         work_s: float = 0.1,
         ponds: str = PONDS,
@@ -178,7 +181,9 @@ class Arena:
         self.random = random.Random(seed)
         self.warehouse = folder / "warehouse"
         self.events = folder / "events"
-        self.settings = SETTINGS.format(crash_budget=crash_budget, reap_after_s=reap_after_s)
+        self.settings = SETTINGS.format(
+            crash_budget=crash_budget, crash_delay_s=crash_delay_s, reap_after_s=reap_after_s
+        )
         self.machines: list[Machine] = []
         self._ponds = ponds
         self._work_s = work_s

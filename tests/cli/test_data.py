@@ -5,7 +5,8 @@ import pytest
 from pondage.cli.client.desk import Here
 from pondage.kernel.demand.events import Kill
 from pondage.kernel.demand.shape import PondKey
-from pondage.views.answers import QueryView, SampleView
+from pondage.views.answers import SampleView
+from pondage.work.answers import QueryView
 from tests.cli.conftest import Call
 from tests.cli.workers import FakeWorkers
 from tests.ledger.harness import World, state

@@ -144,6 +144,21 @@ def test_the_example_is_copied_once_and_never_over_something_else(tmp_path: Path
         copy_example(tmp_path / "other")
 
 
+def test_a_project_can_begin_as_a_copy_of_an_example(
+    tmp_path: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = call("init", "mine", "--example", "taxi", "--json")
+    assert said.code == 0, said.err
+    assert "mine/ponds/trips.py" in said.json["files"]  # type: ignore[operator]
+    assert (tmp_path / "mine" / "make_data.py").read_text() == (example_directory("taxi") / "make_data.py").read_text()
+    assert "has the example taxi already" in call("init", "mine", "--example", "taxi").err
+    unknown = call("init", "other", "--example", "taxis")
+    assert unknown.code == 1
+    assert "there are: flows, jobs, pricing, retail, taxi" in unknown.err
+    assert call("init", "other", "--example", "taxi", "--name", "x").code == 2
+
+
 def test_the_demo_walks_to_its_end_and_prints_what_to_type_next(
     tmp_path: Path, workers: FakeWorkers, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,12 @@ def test_an_error_in_a_table_is_one_line_that_does_not_widen_it() -> None:
     assert _short("x" * 1_000) == "x" * (MOST_OF_AN_ERROR - 1) + "…"
 
 
+@pytest.mark.parametrize("width", [None, 80])
+def test_a_table_of_many_columns_without_a_row_is_its_head(width: int | None) -> None:
+    names = ("day", "borough", "trips", "fare")
+    assert [line_text(each).split() for each in table_lines(names, [], width=width)] == [list(names)]
+
+
 @pytest.fixture
 def shop(world: World) -> World:
     """A shop with long names, a rule, Runs that crashed and failed, a Wave, and data of different ages."""

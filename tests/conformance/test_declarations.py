@@ -8,7 +8,7 @@ import pytest
 from pondage import Accumulator, Graph, Reactor
 from pondage.define.reactor.graph import GraphFailure
 from pondage.define.reactor.reaction import AccumulatorDeclaration, FailureDeclaration, ReactorDeclaration, problems_of
-from pondage.define.reactor.topology import Route, read_topology, run_topology, topology_problems
+from pondage.define.reactor.topology import Route, Walk, read_topology, topology_problems
 from pondage.ledger.tables.subscription import Subscription, follow
 from pondage.plan.deploy.reactor_registry import ReactorRegistry, RegistryError
 
@@ -136,8 +136,10 @@ def test_a_route_runs_its_branch_only_and_a_join_runs_once(place: int) -> None:
         "j": lambda *values: sum(value for value in values if value is not None),
     }
     topology = read_topology(FACTS["RX-147"]["given"]["topology"])
-    visited, result = run_topology(topology, functions, FACTS["RX-147"]["events"][place])
-    assert [visited, result] == FACTS["RX-147"]["expect"][place]
+    walk = Walk(topology, FACTS["RX-147"]["events"][place])
+    for name, arguments in walk.calls():
+        walk.settle(name, functions[name](*arguments))
+    assert [walk.visited, walk.result()] == FACTS["RX-147"]["expect"][place]
 
 
 def test_fan_out_and_fan_in() -> None:

@@ -1,5 +1,11 @@
-"""The shipped demand scenarios, through the machine and through the command."""
+"""The shipped demand scenarios, through the machine and through the command.
 
+`own_demand.json` holds scenarios of our own for triggers that follow their readers. Times are microseconds there, and
+345600 s is a Monday. `[t, "follow", pond, "wave" | name, limit?, zone?, "resting"?]` gives one, `[t, "read", pond]` is
+a reader, and `resting` names the triggers that rest at the end.
+"""
+
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -8,11 +14,42 @@ from click.testing import CliRunner, Result
 
 from pondage.cli.operate.conform import conform
 from pondage.conform.demand import check
-from pondage.conform.demand_scenario import Scenario, read_scenarios
+from pondage.conform.demand_durable import LedgerHost as DurableHost
+from pondage.conform.demand_scenario import Scenario, ScenarioError, read_scenarios
+from pondage.simulate.host import Host
 from pondage.simulate.virtual import VirtualHost
+from tests.kernel.demand.rules import RulesHost
 
 FILE = Path(__file__).parents[2] / "conformance" / "demand.json"
 SCENARIOS = read_scenarios(FILE)
+
+
+OWN = read_scenarios(Path(__file__).parent / "own_demand.json")
+
+
+@pytest.mark.parametrize("scenario", OWN, ids=lambda scenario: scenario.id)
+@pytest.mark.parametrize("host", [VirtualHost, DurableHost, RulesHost])
+def test_triggers_follow_their_readers_on_both_hosts_and_by_the_rules_written_down(
+    scenario: Scenario, host: Callable[[], Host]
+) -> None:
+    if host is RulesHost:  # explanations are the machine's
+        scenario = msgspec.structs.replace(scenario, expect=msgspec.structs.replace(scenario.expect, explain=None))
+    assert check(scenario, host).mismatches == []
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        [0, "follow", "A", "tide"],
+        [0, "follow", "A", "wave", 5],
+        [0, "follow", "A", "tide", 5, "Moon/Crater"],
+        [0, "follow", "A", "tide", 5, "UTC", "Europe/Berlin"],
+        [0, "read", "A", 5],
+    ],
+)
+def test_a_reader_who_is_written_wrongly_is_refused(action: list[int | str]) -> None:
+    with pytest.raises(ScenarioError):
+        msgspec.structs.replace(OWN[0], actions=[action]).verbs()
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.id)

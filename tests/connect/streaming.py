@@ -114,8 +114,7 @@ class Lives:
         self._reactor, self.seen = made(feeder, durable="process")
         self.ledger = Ledger.open(f"sqlite:///{folder}/ledger.db")
         with self.ledger.transaction() as tx:
-            environment = actors.environment(tx, "main", is_created=True)
-            assert environment is not None
+            environment = actors.made_environment(tx, "main")
             self._environment = environment
             self._actor = reactors.put(tx, environment=environment, project="p", declaration=self._reactor.declaration)
 

@@ -41,8 +41,7 @@ def put(monkeypatch: pytest.MonkeyPatch, name: str, value: str, *more: str) -> i
 
 def store(ledger: Ledger, project: Path, environment: str = "main") -> SecretStore:
     with ledger.transaction() as tx:
-        identity = actors.environment(tx, environment, is_created=True)
-    assert identity is not None
+        identity = actors.made_environment(tx, environment)
     return SecretStore(ledger, environment=identity, key=f"file:{project}/.pondage/secret.key")
 
 

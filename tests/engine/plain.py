@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import JobProgress, Result
+from pondage.engine.attempt.executor import Result
 from pondage.engine.attempt.log import AttemptLog
 from pondage.engine.process.config import EngineConfig, WorkerConfig
 from pondage.engine.worker.process import Worker
@@ -18,6 +18,7 @@ from pondage.ledger.kinds.ripple import Written
 from pondage.ledger.ledger import Durability
 from pondage.ledger.queue.queues import Role
 from pondage.work.failure import Failure
+from pondage.work.progress import JobProgress
 from tests.ledger.harness import World, content
 from tests.patience import PATIENCE_S
 

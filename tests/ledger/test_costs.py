@@ -171,6 +171,6 @@ def test_a_vacuum_looks_at_a_batch_at_a_time(worlds: Worlds) -> None:
     assert meter.scans == []
     with worlds.old.ledger.reading() as tx:
         again = Meter(worlds.old.ledger.driver)
-        retention.unused(again.metered(tx), keep_runs=5, retention_us=0, read=retention.being_read(again.metered(tx)))
+        retention.unused(again.metered(tx), young_us=0, read=retention.being_read(again.metered(tx)))
     # What is open must be read, and half of everything is open here.
     assert [scan for scan in again.scans if "FROM dispatches WHERE outcome IS NULL" not in scan] == []

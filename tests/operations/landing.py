@@ -13,11 +13,14 @@ from pondage.connect.landing.taken_lists import Entry, write
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger.commit import guarded
 from pondage.ledger.kinds.ripple import Written
-from tests.ledger.harness import World, content, pond
+from tests.ledger.harness import SECOND, World, content, pond
 
 
-def with_files(world: World, root: Path) -> None:
-    """A Pond that has taken two files of a folder, in which a third one waits."""
+def with_files(world: World, root: Path, *, left: int = 0, has_other: bool = False) -> None:
+    """A Pond that has taken two files of a folder, in which a third one waits; it says that it has left so many.
+
+    With `has_other` it has taken `z.csv` of another folder, too.
+    """
     folder = root / "landing"
     folder.mkdir(exist_ok=True)
     for number, name in enumerate(("a.csv", "b.csv", "c.csv")):
@@ -39,10 +42,17 @@ def with_files(world: World, root: Path) -> None:
         run="r1",
     )  # fmt: skip
     decision = Decision(folder=Folder(path=str(folder)), schema="{}", lists=lists)
+    decisions = {f"{PREFIX}landing": decision}
+    if has_other:
+        _, more = write(f"{root}/data/d1/taken", [Entry(path="z.csv", size=1, modified=1)], ())
+        lists += more
+        decisions[f"{PREFIX}other"] = msgspec.structs.replace(decision, lists=more)
+    world.clock.time += SECOND
     written = msgspec.structs.replace(
         content(held),
         path=path,
-        positions={f"{PREFIX}landing": msgspec.json.encode(decision).decode()},
+        positions={name: msgspec.json.encode(each).decode() for name, each in decisions.items()},
         lists=tuple(each.name for each in lists),
+        left=left,
     )
     assert guarded.commit(world.ledger, held, Written(written), process=worker.id)

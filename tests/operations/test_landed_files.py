@@ -11,7 +11,7 @@ from pondage.errors import NotFound
 from pondage.kernel.demand.events import Pulse
 from pondage.ledger.data import landed
 from pondage.ledger.database.sqlite import SqliteDriver
-from pondage.operations import landed_files
+from pondage.operations import landed_files, ponds
 from tests.ledger.harness import World, pond
 from tests.operations.calling import Here
 from tests.operations.landing import with_files
@@ -49,6 +49,26 @@ def test_a_forgotten_file_is_told_to_the_next_run_once(asked: Here, world: World
         last, paths = landed.forgotten(tx, dataset, after=0)
         assert paths == ("a.csv",)
         assert landed.forgotten(tx, dataset, after=last) == (last, ())
+
+
+@pytest.mark.parametrize(("left", "words"), [(1, "1 file behind"), (41, "41 files behind")])
+def test_a_run_that_leaves_files_is_followed_at_once_and_why_says_how_many(
+    world: World, tmp_path: Path, left: int, words: str
+) -> None:
+    with_files(world, tmp_path, left=left)
+    held = world.worker().claim()
+    assert held is not None, "nobody asked again, and the next Run is there"
+    (sentence,) = [each.text for each in Here(world.ledger).ask(ponds.why, name="trips").gates if "behind" in each.text]
+    assert words in sentence
+
+
+def test_a_file_of_one_folder_is_forgotten_though_the_ripple_reads_another_one_too(
+    world: World, tmp_path: Path
+) -> None:
+    with_files(world, tmp_path, has_other=True)
+    asked = Here(world.ledger)
+    assert asked.ask(landed_files.files_forget, pond="trips", paths=["a.csv"]).paths == ("a.csv",)
+    assert asked.ask(landed_files.files_forget, pond="trips", paths=["z.csv"]).paths == ("z.csv",)
 
 
 def test_what_was_never_taken_cannot_be_forgotten(asked: Here) -> None:

@@ -37,6 +37,7 @@ from pondage.operations import (
     landed_files,
     questions,
     reactors,
+    reading,
     rollbacks,
     simulations,
     trees,
@@ -234,8 +235,9 @@ CASES = [
 ASKING = {
     questions.query, questions.diff, questions.checks_rows, questions.withdraw, deployments.plan, deployments.analyze,
     inference.infer, job_operations.job_difference, trees.flow_check, reactors.reactor_push,
+    reading.table_files,
 }  # fmt: skip
-"""What is sent with a body and changes nothing that the audit is about: questions, plans, values that arrive."""
+"""What is sent with a body and changes nothing that the audit is about: questions, reads, plans, values that arrive."""
 OF_LIVE_HOSTS = {reactors.reactor_command}
 """What a live host must answer: in tests/server/test_remote_reactors."""
 

@@ -294,3 +294,25 @@ def test_what_is_no_kind_of_agreement_is_refused(project_of: Write):
     assert error.hint == 'choose True, False or "required"'
     (error,) = refused(project_of, {"ponds.py": "", "pondage.toml": '[ponds]\ncoherent = "always"\n'})
     assert error.code == "BAD_PROJECT_FILE"
+
+
+def test_what_reading_asks_is_said_by_the_pond_or_by_the_project(project_of: Write):
+    module = """
+from pondage import Pond, pond
+
+@pond(reading="pulse", wait="30s")
+def asked(spark): ...
+
+@pond(reading="none")
+def silent(spark): ...
+
+@pond
+def plain(spark): ...
+"""
+    project = project_of({"ponds.py": module, "pondage.toml": '[ponds]\nreading = "tap"\nwait = "0"\n'})
+    found = {pond.name: (pond.reading.asks, pond.reading.wait_us) for pond in read_project(project)}
+    assert found == {"asked": ("pulse", 30_000_000), "silent": ("none", 0), "plain": ("tap", 0)}
+    found = {
+        pond.name: (pond.reading.asks, pond.reading.wait_us) for pond in read_project(project_of({"ponds.py": module}))
+    }
+    assert found["plain"] == ("none", None)

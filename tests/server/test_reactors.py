@@ -10,6 +10,7 @@ from starlette.types import ASGIApp
 
 from pondage.engine.live.client import LiveClient
 from pondage.ledger.tables import api_tokens
+from pondage.project.project import load_project
 from pondage.server.app import make_app
 from pondage.server.call import Route, Service
 from pondage.server.routes import ROUTES
@@ -126,6 +127,30 @@ def test_values_are_pushed_over_one_socket_and_each_is_answered_by_its_id(live: 
     assert all(answers[number]["accepted"] for number in range(20))
     assert len({answers[number]["seq"] for number in range(20)}) == 20
     assert answers[None]["error"] == "bad_frame"
+
+
+def test_what_is_pushed_over_a_socket_is_counted_and_audited_where_everything_is(live: Hosting, tmp_path: Path) -> None:
+    (tmp_path / "pondage.toml").write_text('[project]\nname = "shop"\n[server]\naudit = "all"\n')
+    project = load_project(tmp_path)
+    app = make_app(Service(ledger=live.ledger, environment="main", warehouse=tmp_path, project=project))
+    given = token(live, "demand")
+    pushes = "SELECT count(*) FROM audit WHERE verb = 'reactor push' AND target = 'quote/ticks'"
+
+    def rows() -> list[int]:
+        with live.ledger.reading() as tx:
+            return tx.rows(pushes, int)
+
+    async def work() -> None:
+        headers = {"authorization": f"Bearer {given}"}
+        async with Socket(app, "/v1/ws/accumulators/quote/ticks", headers) as socket:
+            for number in range(3):
+                await socket.send({"id": number, "value": {"number": number}})
+                await socket.receive()
+
+    [before] = rows()
+    asyncio.run(work())
+    assert rows() == [before + 3]
+    assert 'pondage_pushes_total{token="demand"} 3' in Client(app, given).get("/metrics").data.decode()
 
 
 def test_lines_inside_a_pushed_value_are_no_requests_of_their_own(live: Hosting, app: ASGIApp) -> None:

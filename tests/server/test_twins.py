@@ -245,7 +245,7 @@ def fill(world: World, warehouse: Path) -> None:
         exposed=TOOLBOX,
     )  # fmt: skip
     with world.ledger.transaction() as tx:
-        actors.environment(tx, "dev", is_created=True)
+        actors.made_environment(tx, "dev")
         files = locate(tx, "main", None).files
     for file in files[1:]:  # the first try said nothing
         place = warehouse / file.path

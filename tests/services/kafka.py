@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -11,7 +10,6 @@ import tempfile
 from pathlib import Path
 from uuid import uuid4
 
-import pyspark
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
@@ -19,6 +17,7 @@ from pondage.spark.jvm.class_archive import cache_directory
 from pondage.spark.jvm.java import find_java
 from tests.patience import PATIENCE_S
 from tests.ports import free_port
+from tests.services.jars import jars
 from tests.services.postgres import wait_until
 
 VERSION = "4.2.1"
@@ -30,8 +29,8 @@ class KafkaServer:
 
     def __init__(self) -> None:
         self._java = str(find_java().executable)
-        jars = kafka_jars(self._java)
-        self._class_path = os.pathsep.join(str(each) for each in sorted(jars.glob("*.jar")))
+        place = kafka_jars(self._java)
+        self._class_path = os.pathsep.join(str(each) for each in sorted(place.glob("*.jar")))
         self.folder = Path(tempfile.mkdtemp(prefix="pondage-kafka-"))
         self.port = free_port()
         self.url = f"127.0.0.1:{self.port}"
@@ -106,37 +105,8 @@ class KafkaServer:
 
 
 def kafka_jars(java: str, cache: Path | None = None) -> Path:
-    """Answer the directory with Kafka's jars in the user's cache; the first time they are downloaded.
-
-    One process downloads at a time, and what it has comes there whole: what a killed run has left is not used.
-    """
-    cache = (cache or cache_directory()) / "kafka"
-    place = cache / VERSION
-    if (place / "complete").exists():
-        return place
-    cache.mkdir(parents=True, exist_ok=True)
-    with (cache / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (place / "complete").exists():
-            unfinished = cache / "unfinished"
-            for left in (unfinished, place):
-                shutil.rmtree(left, ignore_errors=True)
-            _download(java, unfinished)
-            (unfinished / "jars" / "complete").touch()
-            (unfinished / "jars").rename(place)
-            shutil.rmtree(unfinished)
-    return place
-
-
-def _download(java: str, place: Path) -> None:
-    (ivy,) = (Path(pyspark.__path__[0]) / "jars").glob("ivy-*.jar")
-    pattern = f"{place}/jars/[artifact]-[revision](-[classifier]).[ext]"
-    done = subprocess.run(
-        [java, "-cp", str(ivy), "org.apache.ivy.Main", "-cache", str(place / "ivy"), "-types", "jar", "bundle",
-         "-dependency", "org.apache.kafka", "kafka_2.13", VERSION, "-retrieve", pattern],
-        capture_output=True, check=False, timeout=300,
-    )  # fmt: skip
-    assert done.returncode == 0, f"Kafka's jars cannot be had: {done.stdout.decode()[-2000:]}"
+    """Answer the directory with Kafka's jars in the user's cache; the first time they are downloaded."""
+    return jars(java, (cache or cache_directory()) / "kafka", "org.apache.kafka", "kafka_2.13", VERSION)
 
 
 _PROPERTIES = """

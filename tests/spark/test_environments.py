@@ -20,7 +20,8 @@ from pondage.kernel.demand.events import Tap
 from pondage.ledger.act import inspections, questions, verbs
 from pondage.ledger.queue import processes
 from pondage.ledger.upkeep import retention
-from pondage.views.ponds.diff import TableDifference, comparison
+from pondage.views.ponds.diff import comparison
+from pondage.work.diff import TableDifference
 from tests.spark.pipeline import Pipeline
 
 pytestmark = pytest.mark.spark

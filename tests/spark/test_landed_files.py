@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import orc, parquet
 
+from pondage.connect.landing import landed_files as landing_code
+from pondage.connect.landing.listing import LandedFile, Seen
 from pondage.define.values.names import PondKey
 from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.log import AttemptLog
@@ -18,6 +22,8 @@ from pondage.engine.services.vacuum import vacuum
 from pondage.kernel.demand.events import Clear, Force, Pulse
 from pondage.ledger.act import rollback, verbs
 from pondage.ledger.commit import guarded, polling, work
+from pondage.operations import landed_files
+from tests.operations.calling import Here
 from tests.spark.pipeline import Pipeline
 
 PONDS = """
@@ -33,18 +39,20 @@ Deployed = Callable[[str], Pipeline]
 class Landing:
     """A folder, the Pond that takes its files, and what is asked of them."""
 
-    def __init__(self, folder: Path, deployed: Deployed, said: str) -> None:
+    def __init__(self, folder: Path, deployed: Deployed, said: str, ponds: str = PONDS) -> None:
         self.folder = folder
         self.folder.mkdir(exist_ok=True)
         self._clock = 1_700_000_000
-        self.pipeline = deployed(PONDS.format(folder=folder, said=said))
+        self.pipeline = deployed(ponds.format(folder=folder, said=said))
 
-    def land(self, name: str, content: str | pa.Table) -> Path:
+    def land(self, name: str, content: str | bytes | pa.Table) -> Path:
         """Put a file there, later than those before."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if isinstance(content, str):
             path.write_text(content)
+        elif isinstance(content, bytes):
+            path.write_bytes(content)
         else:
             parquet.write_table(content, path)
         self._clock += 1
@@ -55,6 +63,19 @@ class Landing:
         failures = len(self.pipeline.failures)
         self.pipeline.run("trips")
         assert self.pipeline.failures[failures:] == []
+
+    def try_and_give_back(self) -> None:
+        """Let a first try decide which files it reads, and give it back."""
+        ledger = self.pipeline.ledger
+        first = work.claim_work(
+            ledger, process=self.pipeline.process, token="t-first", is_alone=True,
+            queues=polling.queues_for(ledger, code=self.pipeline.code),
+        )  # fmt: skip
+        assert first is not None
+        log = AttemptLog(self.pipeline.path / "first.log")
+        self.pipeline.executor.execute(Attempt(first, log, clock=lambda: 0.0, on_phase=lambda _: None))
+        log.close()
+        assert guarded.release(ledger, first)
 
     def rows(self, what: str = "*", table: str = "trips", order: str = "1") -> list[list[object]]:
         return self.pipeline.rows(f"select {what} from {table} order by {order}")
@@ -128,16 +149,7 @@ def test_a_run_that_is_tried_again_reads_the_files_that_were_decided_first(landi
     made = landing(TYPED)
     made.land("a.csv", csv("1,1.5"))
     verbs.send(made.pipeline.ledger, "main", Pulse(pond=PondKey("trips@1")))
-    # The first try decides, and is then given back.
-    first = work.claim_work(
-        made.pipeline.ledger, process=made.pipeline.process, token="t-first", is_alone=True,
-        queues=polling.queues_for(made.pipeline.ledger, code=made.pipeline.code),
-    )  # fmt: skip
-    assert first is not None
-    log = AttemptLog(made.pipeline.path / "first.log")
-    made.pipeline.executor.execute(Attempt(first, log, clock=lambda: 0.0, on_phase=lambda _: None))
-    log.close()
-    assert guarded.release(made.pipeline.ledger, first)
+    made.try_and_give_back()
     made.land("b.csv", csv("2,2.5"))
     while made.pipeline.attempt():
         pass
@@ -318,3 +330,185 @@ def test_lists_stay_as_long_as_a_snapshot_needs_them(landing: Callable[[str], La
     made.land("9.csv", csv("9,1"))
     made.run()
     assert len(made.rows("id")) == 5
+
+
+PARTED = """
+from pondage import pond, sources, unique
+
+@pond(mode="partition", by=["day"], expect=[unique("id")])
+def trips(spark, run):
+    return sources.files(spark, run, "{folder}", {said})
+"""
+EXCHANGED = 'schema="id bigint, day string", replaced="replace", keep=["_file"], bad="quarantine"'
+
+
+@pytest.fixture
+def parted(tmp_path: Path, deployed: Deployed) -> Callable[[str], Landing]:
+    return lambda said: Landing(tmp_path / "landing", deployed, said, PARTED)
+
+
+def days(*rows: str) -> str:
+    return csv(*rows, header="id,day")
+
+
+def test_rows_of_a_replaced_file_are_exchanged_in_every_partition_and_others_stay(
+    parted: Callable[[str], Landing],
+) -> None:
+    made = parted(EXCHANGED)
+    name = "a b%é#+?.csv"
+    made.land(name, days("1,d1", "2,d2"))
+    made.land("other.csv", days("3,d1", "4,d3"))
+    made.run()
+    # Late rows join what a day has already.
+    made.land("late.csv", days("5,d1"))
+    made.run()
+    assert made.rows("id, day") == [[1, "d1"], [2, "d2"], [3, "d1"], [4, "d3"], [5, "d1"]]
+    # The correction has no row of the second day any more.
+    made.land(name, days("10,d1", "11,d4"))
+    made.run()
+    made.run()
+    assert made.rows("id, day") == [[3, "d1"], [4, "d3"], [5, "d1"], [10, "d1"], [11, "d4"]]
+    assert made.batches() == 3
+    # What is left of the file is nothing.
+    made.land(name, days())
+    made.run()
+    assert made.rows("id") == [[3], [4], [5]]
+
+
+def test_a_unique_key_holds_with_the_rows_that_stay_and_not_with_those_that_go(
+    parted: Callable[[str], Landing],
+) -> None:
+    made = parted(EXCHANGED)
+    made.land("a.csv", days("1,d1", "2,d2"))
+    made.run()
+    made.land("a.csv", days("1,d2", "2,d1"))
+    made.run()
+    assert made.rows("id, day") == [[1, "d2"], [2, "d1"]]
+    for doubled in ("1,d2", "1,d9"):
+        made.land("b.csv", days(doubled))
+        made.pipeline.run("trips")
+        assert "unique(id)" in made.pipeline.failures[-1].message
+        verbs.send(made.pipeline.ledger, "main", Clear(pond=PondKey("trips@1")))
+        while made.pipeline.attempt():
+            pass
+
+
+def test_a_forgotten_file_comes_again_in_place_of_its_rows(parted: Callable[[str], Landing]) -> None:
+    made = parted(EXCHANGED)
+    made.land("a.csv", days("1,d1"))
+    made.land("b.csv", days("2,d1"))
+    made.run()
+    Here(made.pipeline.ledger).ask(landed_files.files_forget, pond="trips", paths=["a.csv"])
+    made.run()
+    assert made.rows("id") == [[1], [2]]
+    assert made.batches() == 2
+
+
+def test_only_a_table_in_partitions_that_keeps_the_files_can_exchange_their_rows(
+    landing: Callable[[str], Landing],
+) -> None:
+    made = landing(f'{TYPED}, replaced="replace", keep=["_file"]')
+    made.land("a.csv", csv("1,1.5"))
+    made.pipeline.run("trips")
+    assert 'mode="partition" alone can do that' in made.pipeline.failures[-1].message
+
+
+def test_a_file_that_is_ignored_or_whose_wish_cannot_be_granted_leaves_the_folder_quiet(
+    landing: Callable[[str], Landing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = landing(f'{TYPED}, replaced="ignore"')
+    made.land("a.csv", csv("1,1.5"))
+    gone = made.land("b.csv", csv("2,1.5"))
+    made.run()
+    made.land("a.csv", csv("1,7.5"))
+    written = gone.stat()
+    gone.unlink()
+    Here(made.pipeline.ledger).ask(landed_files.files_forget, pond="trips", paths=["b.csv"])
+    with monkeypatch.context() as dead:
+        dead.setattr("pondage.spark.ripple.ripple.run_ripple", lambda *_: pytest.fail("Spark was asked"))
+        made.run()
+    made.land("c.csv", csv("3,3.5"))
+    made.run()
+    # As it was when it was taken: the wish holds, whatever was taken in between.
+    gone.write_text(csv("2,1.5"))
+    os.utime(gone, (written.st_mtime, written.st_mtime))
+    made.run()
+    made.run()
+    assert made.rows(order="1, 2") == [[1, 1.5], [2, 1.5], [2, 1.5], [3, 3.5]]
+
+
+@pytest.mark.parametrize("becomes", ["gone", "another"])
+def test_a_file_that_is_not_what_it_was_when_it_was_listed_fails_by_its_name_and_clear_looks_anew(
+    landing: Callable[[str], Landing], becomes: str
+) -> None:
+    made = landing(TYPED)
+    made.land("a.csv", csv("1,1.5"))
+    path = made.land("b.csv", csv("2,2.5"))
+    verbs.send(made.pipeline.ledger, "main", Pulse(pond=PondKey("trips@1")))
+    made.try_and_give_back()
+    if becomes == "gone":
+        path.unlink()
+    else:
+        made.land("b.csv", csv("3,3.5"))
+    while made.pipeline.attempt():
+        pass
+    assert {each.code for each in made.pipeline.failures} == {"FILE_GONE"}
+    assert "b.csv" in made.pipeline.failures[0].message
+    verbs_clear(made)
+    assert made.rows("id") == ([[1]] if becomes == "gone" else [[1], [3]])
+
+
+def test_a_file_that_goes_between_the_listing_and_the_look_at_it_fails_by_its_name(
+    landing: Callable[[str], Landing], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = landing(TYPED)
+    made.land("a.csv", csv("1,1.5"))
+    real = landing_code.look
+
+    def looked(*asked: Any, **given: Any) -> Seen:
+        seen = real(*asked, **given)
+        return Seen(files=(*seen.files, LandedFile(modified=1, path="gone.csv", size=1)), settling=())
+
+    with monkeypatch.context() as torn:
+        torn.setattr(landing_code, "look", looked)
+        made.pipeline.run("trips")
+    assert made.pipeline.failures[-1].code == "FILE_GONE"
+    assert "gone.csv" in made.pipeline.failures[-1].message
+    verbs_clear(made)
+    assert made.rows("id") == [[1]]
+
+
+def test_a_folder_that_is_away_fails_by_its_name_and_is_taken_on_when_it_is_back(
+    landing: Callable[[str], Landing],
+) -> None:
+    made = landing(TYPED)
+    made.land("a.csv", csv("1,1.5"))
+    made.run()
+    away = made.folder.rename(made.folder.parent / "away")
+    made.pipeline.run("trips")
+    assert made.pipeline.failures[-1].code == "NO_FILE"
+    assert str(made.folder) in made.pipeline.failures[-1].message
+    assert made.rows("id") == [[1]]
+    away.rename(made.folder)
+    made.land("b.csv", csv("2,2.5"))
+    verbs_clear(made)
+    assert made.rows("id") == [[1], [2]]
+
+
+def test_orc_and_text_files_are_taken_as_others_are(landing: Callable[[str], Landing]) -> None:
+    made = landing('schema="id bigint, fare double", drift="cast"')
+    for number, kind in enumerate((pa.int32(), pa.int64())):
+        sink = io.BytesIO()
+        orc.write_table(pa.table({"id": pa.array([number], kind), "fare": pa.array([1.5])}), sink)
+        made.land(f"{number}.orc", sink.getvalue())
+    made.run()
+    assert made.rows() == [[0, 1.5], [1, 1.5]]
+
+
+def test_lines_of_text_are_rows(landing: Callable[[str], Landing]) -> None:
+    made = landing("")
+    made.land("a.log", "one\ntwo\n")
+    made.run()
+    made.land("b.log", "three\n")
+    made.run()
+    assert made.rows() == [["one"], ["three"], ["two"]]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 
 from pondage.define.pond.definition import SourceDefinition
-from pondage.views.plans.analysis import InferredSchema, with_schemas
+from pondage.views.plans.analysis import with_schemas
 from pondage.views.plans.plan import PlanView, plan_view
+from pondage.work.answers import InferredSchema
 from tests.plan.deploy.test_planning import a_pond, deployed, plan, ripple
 
 

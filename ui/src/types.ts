@@ -846,6 +846,7 @@ export interface PondDefinition {
   partition: PartitionDefinition | null;
   coherent: boolean | "required";
   fuse: boolean;
+  keep: string;
   pool: string | null;
   labels: string[];
   publish: FormatDefinition[];
@@ -857,6 +858,7 @@ export interface PondDefinition {
   place: string;
   borrowed: string;
   feed: FeedDefinition | null;
+  reading: ReadingDefinition;
 }
 
 export interface PondReaders {
@@ -1129,6 +1131,11 @@ export interface ReadersView {
   ponds: PondReaders[];
   unread: UnreadRuns[];
   reads: ReadRow[];
+}
+
+export interface ReadingDefinition {
+  asks: "none" | "pulse" | "tap";
+  wait_us: number | null;
 }
 
 export interface Reason {
@@ -1622,6 +1629,7 @@ export interface UpkeepView {
 
 export interface VacuumReport {
   dry_run: boolean;
+  thinned: number;
   tombstoned: string[];
   tombstoned_count: number;
   swept: string[];
@@ -1702,12 +1710,6 @@ export interface PlanColumnDifference {
   after: string | null;
 }
 
-export interface DiffColumnDifference {
-  column: string;
-  before: string | null;
-  after: string | null;
-}
-
 export interface ProblemsProblem {
   code: string;
   message: string;
@@ -1724,4 +1726,10 @@ export interface RunsOutputView {
   path: string;
   table_rows: number | null;
   upkeep: UpkeepView | null;
+}
+
+export interface DiffColumnDifference {
+  column: string;
+  before: string | null;
+  after: string | null;
 }

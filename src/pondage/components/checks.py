@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declarations import ANY_TABLE, COUNT, EXPRESSION, TEXT, parameters, same_as_input
-from pondage.define.job.component import WrongInput, component
+from pondage.components.declarations import (
+    ANY_TABLE,
+    COUNT,
+    EXPRESSION,
+    TEXT,
+    exposed,
+    parameters,
+    same_as_input,
+    shipped,
+)
+from pondage.define.job.component import WrongInput
 from pondage.define.types.port import Port
 from pondage.define.types.types import parse_type
 from pondage.errors import PondageError
@@ -38,15 +47,13 @@ def _asserted(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mappin
     return {"main": f"Table<{row.arguments[0]}>"}
 
 
-@component(
+@exposed(
     "assert",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters(that=EXPRESSION, tolerate=COUNT),
     after=("broken",),
-    globals=(),
     schema=_asserted,
-    exposed=True,
 )
 def assert_(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Fail unless a condition is true for every row (or all but `tolerate` of them); the rows pass through.
@@ -80,13 +87,11 @@ def _all_went_well(results: DataFrame, tolerated: int, run: SparkRun) -> DataFra
     return results.where("err IS NULL").select("ok.*")
 
 
-@component(
+@exposed(
     "row_count",
     inputs={"input": ANY_TABLE},
     after=("rows",),
-    globals=(),
     params=parameters(),
-    exposed=True,
 )
 def row_count(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port
     """Put the number of rows into the after-variable `rows`, for an `if` edge: `count (if1): "rows > 0" load`.
@@ -97,19 +102,15 @@ def row_count(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> 
     run.after["rows"] = run.rows["input"] if "input" in run.rows else input.count()
 
 
-@component(
-    "void_sink", inputs={"input": Port("Any", multi=True)}, params=parameters(), after=(), globals=(), exposed=True
-)
+@exposed("void_sink", inputs={"input": Port("Any", multi=True)}, params=parameters())
 def void_sink(input: list[object], *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port
     """Take anything and do nothing with it: a flow must say so when nobody reads an output."""
     del input, params, run
 
 
-@component(
+@shipped(
     "log",
     inputs={"input": Port(ANY_TABLE, required=False)},
-    after=(),
-    globals=(),
     params=parameters(message=TEXT, rows={"type": "integer", "minimum": 0, "maximum": MAX_SHOWN}),
 )
 def log(input: DataFrame | None = None, *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port

@@ -14,13 +14,13 @@ from pondage.components.declarations import (
     choice,
     computed,
     declared,
+    deterministic,
     fields_of,
     parameters,
     require_fields,
     require_read,
     table_of,
 )
-from pondage.define.job.component import component
 from pondage.define.types.types import Field
 from pondage.expr.kinds import Shape
 
@@ -37,16 +37,12 @@ def _selected(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mappin
     return {"main": table_of(known[name] for name in names)} if known else {}
 
 
-@component(
+@deterministic(
     "select",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("columns", columns=NAMES),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_selected,
-    exposed=True,
 )
 def select(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Keep these columns, in this order."""
@@ -65,16 +61,12 @@ def _renamed(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping
     return {"main": table_of(Field(names.get(one.name, one.name), one.type, one.is_nullable) for one in known)}
 
 
-@component(
+@deterministic(
     "rename",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("columns", columns={"type": "object", "additionalProperties": NAME}),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_renamed,
-    exposed=True,
 )
 def rename(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Give columns other names: `columns: {old: new}`; two may change places."""
@@ -94,16 +86,12 @@ def _cast(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[st
     return {} if known is None else {"main": table_of(wanted.get(one.name, one) for one in known)}
 
 
-@component(
+@deterministic(
     "cast",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("columns", columns=TYPES, on_error=choice("fail", "null")),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_cast,
-    exposed=True,
 )
 def cast(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Change the types of columns: `columns: {amount: "decimal(10,2)"}`.
@@ -137,16 +125,12 @@ def _derived(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping
     return {"main": table_of(fields.values())}
 
 
-@component(
+@deterministic(
     "derive",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("columns", columns={"type": "object", "additionalProperties": EXPRESSION}),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_derived,
-    exposed=True,
 )
 def derive(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Compute columns: `columns: {total: "price * quantity"}`. A later one sees those before it.

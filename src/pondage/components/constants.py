@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pondage.define.job.component import ATTRIBUTE, component
+from pondage.components.declarations import shipped
+from pondage.define.job.component import ATTRIBUTE
 from pondage.define.job.flow import CONST
 from pondage.define.types.type_json import from_spark_json
 from pondage.define.types.types import Type
@@ -37,7 +38,7 @@ def const(*, params: Mapping[str, Any], run: SparkRun) -> dict[str, object]:
     return {"out": arrow_frame(run.spark, params["schema"], data)}
 
 
-@component("fixture_failure", after=(), globals=())
+@shipped("fixture_failure")
 def fixture_failure(*, params: Mapping[str, Any], run: SparkRun) -> None:
     """Fail as a test says: it stands for a node of a tree that is simulated."""
     del run

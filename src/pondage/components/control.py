@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declarations import EXPRESSION, NAMES, TEXT, parameters
+from pondage.components.declarations import EXPRESSION, NAMES, TEXT, parameters, shipped
 from pondage.define.job.component import component
 from pondage.define.types.port import Port
 from pondage.errors import PondageError
@@ -74,7 +74,7 @@ def set_globals(input: object = None, *, params: Mapping[str, Any], run: Compone
         run.globals.pop(key, None)
 
 
-@component("log_globals", inputs=_TRIGGER, params=parameters(keys=NAMES), after=(), globals=())
+@shipped("log_globals", inputs=_TRIGGER, params=parameters(keys=NAMES))
 def log_globals(input: object = None, *, params: Mapping[str, Any], run: ComponentRun) -> None:  # noqa: A002 - the port
     """Write globals to the log: those of `keys`, or all that it sees."""
     del input
@@ -82,12 +82,10 @@ def log_globals(input: object = None, *, params: Mapping[str, Any], run: Compone
         run.log.info("%s = %r", key, run.globals.get(key))
 
 
-@component(
+@shipped(
     "sleep",
     inputs=_TRIGGER,
     params=parameters("seconds", seconds={"type": "number", "minimum": 0, "maximum": LONGEST_S}),
-    after=(),
-    globals=(),
 )
 def sleep(input: object = None, *, params: Mapping[str, Any], run: ComponentRun) -> None:  # noqa: A002 - the port
     """Wait for some seconds, or until it is asked to stop."""
@@ -95,12 +93,10 @@ def sleep(input: object = None, *, params: Mapping[str, Any], run: ComponentRun)
     run.wait_stop(params["seconds"])
 
 
-@component(
+@shipped(
     "fail",
     inputs=_TRIGGER,
     params=parameters(message=TEXT, when=EXPRESSION),
-    after=(),
-    globals=(),
 )
 def fail(input: object = None, *, params: Mapping[str, Any], run: ComponentRun) -> None:  # noqa: A002 - the port
     """Fail with a message; with `when`, only if that expression over globals and context is true."""

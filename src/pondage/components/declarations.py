@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
-from pondage.define.job.component import WrongInput
+from pondage.define.job.component import WrongInput, component
 from pondage.define.types.types import ANY, Field, Type, parse_type
 from pondage.expr.kinds import UNKNOWN, KindClash, Shape, shape_of
 from pondage.expr.lexemes import ExprSyntax
@@ -25,7 +26,13 @@ LOCATION: dict[str, object] = {"type": "string", "minLength": 1, "format": "loca
 FILE: dict[str, object] = {"type": "string", "minLength": 1, "format": "file"}
 """A tree names a location of the project and a file below it; a path is for jobs."""
 
-PASSING = {"main": ANY_TABLE}
+shipped = partial(component, after=(), globals=())
+"""Declare a component of the library: it writes no variables but those that it says."""
+exposed = partial(shipped, exposed=True)
+"""Declare one that trees of users may name, too."""
+deterministic = partial(exposed, deterministic=True)
+"""Declare one of these that gives the same rows for the same input, so that it may be fused."""
+
 ROOTS = ("global", "context")
 """What an expression names beside columns."""
 

@@ -14,10 +14,11 @@ from pondage.components.declarations import (
     TYPES,
     choice,
     declared,
+    deterministic,
+    exposed,
     parameters,
     table_of,
 )
-from pondage.define.job.component import component
 from pondage.define.types.port import Port
 from pondage.errors import PondageError
 
@@ -62,7 +63,7 @@ def _source(element: object, params: Mapping[str, Any], run: SparkRun) -> str:
     )
 
 
-@component(
+@deterministic(
     "read_csv",
     inputs=_ELEMENT,
     outputs={"main": ANY_TABLE},
@@ -75,10 +76,6 @@ def _source(element: object, params: Mapping[str, Any], run: SparkRun) -> str:
         separator=TEXT,
         on_error=choice("fail", "null"),
     ),
-    after=(),
-    globals=(),
-    deterministic=True,
-    exposed=True,
     schema=_declared,
 )
 def read_csv(input: object = None, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
@@ -96,15 +93,11 @@ def read_csv(input: object = None, *, params: Mapping[str, Any], run: SparkRun) 
     )  # fmt: skip
 
 
-@component(
+@deterministic(
     "read_json",
     inputs=_ELEMENT,
     outputs={"main": ANY_TABLE},
     params=parameters(**_PLACE, columns=TYPES, multiline=_FLAG, on_error=choice("fail", "null")),
-    after=(),
-    globals=(),
-    deterministic=True,
-    exposed=True,
     schema=_declared,
 )
 def read_json(input: object = None, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
@@ -120,15 +113,11 @@ def read_json(input: object = None, *, params: Mapping[str, Any], run: SparkRun)
     )  # fmt: skip
 
 
-@component(
+@deterministic(
     "read_parquet",
     inputs=_ELEMENT,
     outputs={"main": ANY_TABLE},
     params=parameters(**_PLACE, columns=TYPES),
-    after=(),
-    globals=(),
-    deterministic=True,
-    exposed=True,
     schema=_declared,
 )
 def read_parquet(
@@ -155,13 +144,11 @@ def _write(
         run.after["rows"] = run.rows["input"]
 
 
-@component(
+@exposed(
     "write_csv",
     inputs={"input": ANY_TABLE},
     params=_to_file(**_PLACE, mode=_MODE, header=_FLAG, separator=TEXT),
     after=("rows",),
-    globals=(),
-    exposed=True,
 )
 def write_csv(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port
     """Write CSV files into the directory `path`; `mode: error|overwrite|append` says what if it exists."""
@@ -169,26 +156,22 @@ def write_csv(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> 
     _write(input, "csv", params, run, options)
 
 
-@component(
+@exposed(
     "write_json",
     inputs={"input": ANY_TABLE},
     params=_to_file(**_PLACE, mode=_MODE),
     after=("rows",),
-    globals=(),
-    exposed=True,
 )
 def write_json(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port
     """Write JSON files, one object on each line, into the directory `path`."""
     _write(input, "json", params, run, {})
 
 
-@component(
+@exposed(
     "write_parquet",
     inputs={"input": ANY_TABLE},
     params=_to_file(**_PLACE, mode=_MODE),
     after=("rows",),
-    globals=(),
-    exposed=True,
 )
 def write_parquet(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> None:  # noqa: A002 - the port
     """Write Parquet files into the directory `path`."""

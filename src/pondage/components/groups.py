@@ -10,12 +10,12 @@ from pondage.components.declarations import (
     NAME,
     NAMES,
     choice,
+    deterministic,
     fields_of,
     parameters,
     require_fields,
     table_of,
 )
-from pondage.define.job.component import component
 from pondage.define.types.types import Field, Type
 
 if TYPE_CHECKING:
@@ -65,15 +65,11 @@ def _value(name: str, value: Mapping[str, str], known: Mapping[str, Field]) -> F
     return None
 
 
-@component(
+@deterministic(
     "aggregate",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("values", by=NAMES, values={"type": "object", "additionalProperties": _VALUE}),
-    after=(),
-    globals=(),
-    deterministic=True,
-    exposed=True,
     schema=_aggregated,
 )
 def aggregate(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port

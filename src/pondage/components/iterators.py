@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declarations import ANY_TABLE, COUNT, EXPRESSION, NAME, TEXT, choice, parameters
+from pondage.components.declarations import ANY_TABLE, COUNT, EXPRESSION, NAME, TEXT, choice, parameters, shipped
 from pondage.define.job.component import component
 from pondage.define.types.port import Port, natural_order
 from pondage.errors import PondageError
@@ -32,7 +32,7 @@ class TooMany(PondageError):
     code = "FANOUT_LIMIT"
 
 
-@component(
+@shipped(
     "iterator",
     kind="iterator",
     inputs={"input": Port(ANY_TABLE, required=False)},
@@ -42,8 +42,6 @@ class TooMany(PondageError):
         parallel=_POSITIVE, fail_strategy=choice("halt", "continue"), tolerate={"type": ["integer", "string"]},
         globals=choice("accumulate", "reset", "override"), max_iterations=_POSITIVE,
     ),
-    after=(),
-    globals=(),
 )  # fmt: skip
 def iterator(
     input: DataFrame | None = None,  # noqa: A002 - the port

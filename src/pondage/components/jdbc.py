@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declarations import ANY_TABLE, NAME, choice, parameters
+from pondage.components.declarations import ANY_TABLE, NAME, choice, parameters, shipped
 from pondage.define.job.component import component
 
 if TYPE_CHECKING:
@@ -19,15 +19,13 @@ _COLUMN = {"type": "string", "pattern": r"^[A-Za-z_][A-Za-z0-9_$]*$"}
 _URL = {"type": "string", "pattern": "^jdbc:"}
 
 
-@component(
+@shipped(
     "read_jdbc",
     outputs={"main": ANY_TABLE},
     params=parameters(
         "url", "table", url=_URL, table=_TABLE, user=NAME, password=NAME, split_by=_COLUMN,
         partitions={"type": "integer", "minimum": 1, "maximum": 1000},
     ),
-    after=(),
-    globals=(),
 )  # fmt: skip
 def read_jdbc(*, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
     """Read a table of a database. `password` is the name of a secret (`pondage secret set`).

@@ -9,13 +9,13 @@ from pondage.components.declarations import (
     ANY_TABLE,
     NAMES,
     choice,
+    deterministic,
     fields_of,
     parameters,
     require_fields,
     require_unknown,
     table_of,
 )
-from pondage.define.job.component import component
 from pondage.define.types.types import Field
 
 if TYPE_CHECKING:
@@ -46,16 +46,12 @@ def _absent(fields: Iterable[Field], sure: Container[str] = ()) -> list[Field]:
     return [one if one.name in sure else Field(one.name, one.type) for one in fields]
 
 
-@component(
+@deterministic(
     "join",
     inputs={"left": ANY_TABLE, "right": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("on", on=NAMES, how=choice("inner", "left", "right", "full", "semi", "anti")),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_joined,
-    exposed=True,
 )
 def join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
     """Join two tables by columns that both have: `on: [id]`, `how: inner|left|right|full|semi|anti`.
@@ -74,16 +70,12 @@ def _kept_by(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping
     return {"main": inputs["left"]} if "left" in inputs else {}
 
 
-@component(
+@deterministic(
     "semi_join",
     inputs={"left": ANY_TABLE, "right": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("on", on=NAMES),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_kept_by,
-    exposed=True,
 )
 def semi_join(left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
     """Keep the rows of `left` whose columns `on` are found in `right`."""
@@ -107,16 +99,12 @@ def _looked_up(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mappi
     return {"main": table_of([*known, *added]), "reject": table_of(known)}
 
 
-@component(
+@deterministic(
     "lookup",
     inputs={"input": ANY_TABLE, "table": ANY_TABLE},
     outputs={"main": ANY_TABLE, "reject": ANY_TABLE},
     params=parameters("on", on=NAMES, columns=NAMES),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_looked_up,
-    exposed=True,
 )
 def lookup(
     input: DataFrame,  # noqa: A002 - the port

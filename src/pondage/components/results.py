@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declarations import EXPRESSION, parameters, require_read
-from pondage.define.job.component import component
+from pondage.components.declarations import EXPRESSION, deterministic, exposed, parameters, require_read
 from pondage.define.types.port import Port
 from pondage.define.types.types import ERROR
 
@@ -28,17 +27,13 @@ def _checked(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping
     return {}
 
 
-@component(
+@deterministic(
     "check_rows",
     vars=_ROW,
     inputs={"input": ROWS},
     outputs={"main": RESULTS},
     params=parameters("rules", rules={"type": "object", "minProperties": 1, "additionalProperties": EXPRESSION}),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_checked,
-    exposed=True,
 )
 def check_rows(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Make results of rows: `rules: {NEGATIVE: "amount >= 0"}`. A row that breaks a rule becomes an error of its code.
@@ -58,16 +53,12 @@ def check_rows(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) ->
     return checked.select(F.when(F.col("err").isNull(), F.col("ok")).alias("ok"), "err")
 
 
-@component(
+@deterministic(
     "ignore_errors",
     vars=_ROW,
     inputs={"input": RESULTS},
     outputs={"main": ROWS},
     params=parameters(),
-    after=(),
-    globals=(),
-    deterministic=True,
-    exposed=True,
 )
 def ignore_errors(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Keep the rows that went well and forget the errors."""
@@ -75,15 +66,12 @@ def ignore_errors(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun)
     return input.where("err IS NULL").select("ok.*")
 
 
-@component(
+@exposed(
     "log_errors",
     vars=_ROW,
     inputs={"input": RESULTS},
     outputs={"main": Port(ROWS, discardable=True)},
     params=parameters(rows={"type": "integer", "minimum": 0, "maximum": MAX_LOGGED}),
-    after=(),
-    globals=(),
-    exposed=True,
 )
 def log_errors(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Write the first `rows` errors (10) to the log, and how many there are; hand on the rows that went well."""
@@ -95,16 +83,12 @@ def log_errors(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) ->
     return input.where("err IS NULL").select("ok.*")
 
 
-@component(
+@deterministic(
     "split_result",
     vars=_ROW,
     inputs={"input": RESULTS},
     outputs={"ok": ROWS, "err": f"Table<{ERROR}>"},
     params=parameters(),
-    after=(),
-    globals=(),
-    deterministic=True,
-    exposed=True,
 )
 def split_result(
     input: DataFrame,  # noqa: A002 - the port
@@ -120,16 +104,12 @@ def split_result(
     }
 
 
-@component(
+@deterministic(
     "collect_errors",
     vars=_ROW,
     inputs={"input": Port(RESULTS, multi=True)},
     outputs={"main": "Table<{code: string, message: string, detail: string, n: bigint}>"},
     params=parameters(),
-    after=(),
-    globals=(),
-    deterministic=True,
-    exposed=True,
 )
 def collect_errors(
     input: list[DataFrame],  # noqa: A002 - the port

@@ -12,6 +12,8 @@ from pondage.components.declarations import (
     TYPES,
     choice,
     declared,
+    deterministic,
+    exposed,
     fields_of,
     parameters,
     require_fields,
@@ -19,7 +21,7 @@ from pondage.components.declarations import (
     same_as_input,
     table_of,
 )
-from pondage.define.job.component import WrongInput, WrongParams, component
+from pondage.define.job.component import WrongInput, WrongParams
 from pondage.define.types.checking import can_be_written
 from pondage.define.types.port import Port
 from pondage.define.types.types import ANY, Field, Type
@@ -32,16 +34,12 @@ if TYPE_CHECKING:
     from pondage.spark.component.spark_run import SparkRun
 
 
-@component(
+@deterministic(
     "filter",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("where", where=EXPRESSION),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=same_as_input,
-    exposed=True,
 )
 def filter_(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Keep the rows for which a condition is true: `where: "amount > 10"`."""
@@ -53,16 +51,12 @@ def _both(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[st
     return {"main": inputs["input"], "reject": inputs["input"]} if "input" in inputs else {}
 
 
-@component(
+@deterministic(
     "split",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE, "reject": ANY_TABLE},
     params=parameters("where", where=EXPRESSION),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_both,
-    exposed=True,
 )
 def split(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> dict[str, DataFrame]:  # noqa: A002
     """Send the rows for which a condition is true to `main`, and all others to `reject`.
@@ -80,16 +74,12 @@ def _keyed(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[s
     return same_as_input(inputs, params)
 
 
-@component(
+@deterministic(
     "dedupe",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("keys", keys=NAMES, order=NAMES, keep=choice("first", "last")),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_keyed,
-    exposed=True,
 )
 def dedupe(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Keep one row for each combination of `keys`: the first (or last) one by `order`.
@@ -114,16 +104,12 @@ def _sorted(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[
     return same_as_input(inputs, params)
 
 
-@component(
+@deterministic(
     "sort",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("by", by=NAMES, descending={"type": "boolean"}),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_sorted,
-    exposed=True,
 )
 def sort(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Order the rows by some columns; nulls come first, and last when descending."""
@@ -134,15 +120,12 @@ def sort(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataF
     return input.orderBy(*(one.desc() if params.get("descending") else one.asc() for one in columns))
 
 
-@component(
+@exposed(
     "sample",
     inputs={"input": ANY_TABLE},
     outputs={"main": ANY_TABLE},
     params=parameters("fraction", fraction={"type": "number", "minimum": 0, "maximum": 1}, seed={"type": "integer"}),
-    after=(),
-    globals=(),
     schema=same_as_input,
-    exposed=True,
 )
 def sample(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Keep about this fraction of the rows; the same `seed` keeps the same ones of the same files."""
@@ -187,16 +170,12 @@ def _widest(one: Type, other: Type) -> Type:
     return Type("double") if "double" in heads and heads <= {*_WHOLE, "float", "double"} else ANY
 
 
-@component(
+@deterministic(
     "union",
     inputs={"input": Port(ANY_TABLE, multi=True)},
     outputs={"main": ANY_TABLE},
     params=parameters(missing=choice("fail", "null")),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_united,
-    exposed=True,
 )
 def union(input: list[DataFrame], *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Put the rows of all inputs together, columns by their names; with `missing: "null"` some may lack columns."""
@@ -224,15 +203,11 @@ def _table(inputs: Mapping[str, str], params: Mapping[str, object]) -> Mapping[s
     return {"main": table_of(fields)}
 
 
-@component(
+@deterministic(
     "table",
     outputs={"main": ANY_TABLE},
     params=parameters("columns", "rows", columns=TYPES, rows={"type": "array", "items": {"type": "array"}}),
-    after=(),
-    globals=(),
-    deterministic=True,
     schema=_table,
-    exposed=True,
 )
 def table(*, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
     """Give a small table that is written in the job file: `columns: {id: bigint}`, `rows: [[1], [2]]`."""

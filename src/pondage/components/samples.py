@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from pondage.components.declarations import TEXT, parameters
-from pondage.define.job.component import component
+from pondage.components.declarations import TEXT, deterministic, parameters
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -16,30 +15,22 @@ if TYPE_CHECKING:
 MOST_ROWS = 1_000_000
 
 
-@component(
+@deterministic(
     "source",
     outputs={"main": "Table<{id: bigint not null}>"},
     params=parameters(rows={"type": "integer", "minimum": 0, "maximum": MOST_ROWS}),
-    after=(),
-    globals=(),
-    deterministic=True,
-    exposed=True,
 )
 def source(*, params: Mapping[str, Any], run: SparkRun) -> DataFrame:
     """Give as many `rows` (10) as one wants, with an `id` from 0 on."""
     return run.spark.range(0, params.get("rows", 10), 1, 1)
 
 
-@component(
+@deterministic(
     "greet",
     vars={"R": "row"},
     inputs={"input": "Table<{name: string | R}>"},
     outputs={"main": "Table<{greeting: string}>"},
     params=parameters(greeting=TEXT),
-    after=(),
-    globals=(),
-    deterministic=True,
-    exposed=True,
 )
 def greet(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> DataFrame:  # noqa: A002 - the port
     """Greet everybody by their `name`."""
@@ -50,16 +41,12 @@ def greet(input: DataFrame, *, params: Mapping[str, Any], run: SparkRun) -> Data
     return input.select(F.concat(words, F.lit(", "), F.col("name"), F.lit("!")).alias("greeting"))
 
 
-@component(
+@deterministic(
     "unordered_cartesian_product",
     vars={"L": "row", "R": "row"},
     inputs={"left": "Table<L>", "right": "Table<R>"},
     outputs={"main": "Table<{left: L, right: R}>"},
     params=parameters(),
-    after=(),
-    globals=(),
-    deterministic=True,
-    exposed=True,
 )
 def unordered_cartesian_product(
     left: DataFrame, right: DataFrame, *, params: Mapping[str, Any], run: SparkRun

@@ -12,6 +12,7 @@ from pondage.conform.verdict import Mismatch, Verdict
 from pondage.define.job.job import JobRefused
 from pondage.kernel.control import Index, JobPlan, JobState
 from pondage.kernel.control.events import Start
+from pondage.ledger.database.mapping import of_row
 from pondage.plan.job.planner import PlannedJob, plan_job
 from pondage.project.job import load_job
 from pondage.simulate.control_drive import Ending, Play, play
@@ -85,15 +86,7 @@ def _play(scenario: ControlScenario, host: ControlHost, *, plan_of: JobPlan, run
         plain = instance.partition("[#")[0]
         found = scenario.behave.get(instance) or scenario.behave.get(plain) or Behaviour()
         found = found.in_run(run)
-        return Ending(
-            takes=found.takes,
-            raises=found.raises,
-            code=found.code,
-            writes=found.writes,
-            deletes=tuple(found.deletes),
-            after=found.after,
-            items=found.items,
-        )
+        return of_row(Ending, found, deletes=tuple(found.deletes))
 
     cost = EXPR_STEP_MS if scenario.expr_step_ms is None else scenario.expr_step_ms
     # A quotient of floats: 100 / 0.01 is a hair below 10,000.

@@ -7,13 +7,11 @@ run advanced once. Retries are not delayed, as the scenarios say.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from pondage.conform.durable import MakeDriver, WorkedPlace
 from pondage.define.job.component import ComponentDefinition
 from pondage.define.project.durability import Durability
 from pondage.define.types.port import Port
@@ -22,16 +20,12 @@ from pondage.kernel.control.events import Settled, Start
 from pondage.kernel.control.reading import components_of, result_values
 from pondage.kernel.control.state import RunRow
 from pondage.ledger.act import jobs
-from pondage.ledger.commit import guarded, polling, work
-from pondage.ledger.database.clock import FakeClock
-from pondage.ledger.database.driver import Driver, text
+from pondage.ledger.commit import guarded
+from pondage.ledger.database.driver import Driver
 from pondage.ledger.database.ids import SeededIds
-from pondage.ledger.database.migrate import migrate
-from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.kinds.component import ComponentEnded
 from pondage.ledger.kinds.kind import Work
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
 from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import job_runs
@@ -47,21 +41,12 @@ _SCHEMA = '{"type":"struct","fields":[]}'
 _effects = msgspec.json.Decoder(tuple[Effect, ...])
 
 
-class LedgerControlHost:
+class LedgerControlHost(WorkedPlace[Ledger]):
     """Runs of one scenario's job on a ledger of its own, in a temporary directory."""
 
-    def __init__(self, make_driver: Callable[[FakeClock], Driver] | None = None) -> None:
-        """`make_driver` gives another database than a file of our own."""
-        self._folder = Path(tempfile.mkdtemp(prefix="pondage-conform-"))
-        self._clock = FakeClock()
-        # The file is thrown away at the end: it need not survive a power cut.
-        file = self._folder / "ledger.db"
-        driver = make_driver(self._clock) if make_driver else SqliteDriver(file, self._clock, synchronous="OFF")
-        migrate(driver)
-        self._ledger = Ledger(driver, ids=SeededIds(1), durability=Durability(retry_delay_s=0), is_advancing=False)
-        self._process = self._register()
+    def __init__(self, make_driver: MakeDriver | None = None) -> None:
+        super().__init__(_make_ledger, make_driver)
         self._held: dict[tuple[str, int], Work] = {}
-        self._seen = 0
         self._run = ""
 
     def start(self, plan: JobPlan, start: Start, now: int) -> Sequence[Effect]:
@@ -93,11 +78,6 @@ class LedgerControlHost:
                 self._write(event)
         return self._advance()
 
-    def next_timer(self) -> int | None:
-        """Give the time of the earliest timer row."""
-        with self._ledger.reading() as tx:
-            return advance.next_due(tx)
-
     def states(self) -> Mapping[str, State]:
         """Give the stored states."""
         with self._ledger.reading() as tx:
@@ -119,23 +99,6 @@ class LedgerControlHost:
         assert isinstance(row, RunRow)
         assert (row.state or JobState.RUNNING).value == run.state, "the run's row and its machine disagree"
         return JobState(run.state), run.code
-
-    def close(self) -> None:
-        """Close the ledger and remove its file."""
-        self._ledger.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _register(self) -> int:
-        with self._ledger.transaction() as tx:
-            return processes.register(
-                tx,
-                public_id=self._ledger.ids.new("p"),
-                machine="virtual",
-                pid=1,
-                pid_started=1,
-                role="worker",
-                slots=1,
-            )
 
     def _commit(self, event: Settled) -> None:
         held = self._held.pop((event.instance, event.attempt), None)
@@ -160,25 +123,15 @@ class LedgerControlHost:
             pass
 
     def _decided(self) -> list[Effect]:
-        """Answer what was decided since the last call, from the audit trail."""
-        with self._ledger.reading() as tx:
-            failed = tx.row("SELECT error FROM advancements WHERE error IS NOT NULL")
-            assert failed is None, text(failed, "error")
-            rows = tx.rows("SELECT id, effects FROM advancements WHERE id > :seen ORDER BY id", seen=self._seen)
-        effects: list[Effect] = []
-        for row in rows:
-            self._seen = int(str(row["id"]))
-            effects.extend(_effects.decode(text(row, "effects")))
-        return effects
+        return [effect for effects in self._decided_steps() for effect in _effects.decode(effects)]
 
     def _claim(self) -> None:
-        queues = polling.queues_for(self._ledger, code="")
-        while queues:
-            token = self._ledger.ids.new("t")
-            held = work.claim_work(self._ledger, process=self._process, queues=queues, token=token, is_alone=True)
-            if held is None:
-                return
+        for held in self._claimed(code=""):
             self._held[held.claim.node, held.claim.number] = held
+
+
+def _make_ledger(driver: Driver) -> Ledger:
+    return Ledger(driver, ids=SeededIds(1), durability=Durability(retry_delay_s=0), is_advancing=False)
 
 
 def _stored(plan: JobPlan) -> StoredJob:

@@ -103,6 +103,10 @@ def _observed(scenario: Scenario, simulation: Simulation) -> Expected:
         pull={name: state.has_pull for name, state in ponds.items()},
         targets={name: list(state.targets) for name, state in ponds.items()},
         states={name: state.condition.value for name, state in ponds.items()},
+        resting={
+            name: sorted(trigger for trigger, each in state.following.items() if each.is_resting)
+            for name, state in ponds.items()
+        },
         failures={name: state.failures for name, state in ponds.items() if state.failures},
         execs={f"{pond}.{ripple}": trace.executions(pond, ripple) for pond, ripple in ripples},
         starts={f"{pond}.{ripple}": started for (pond, ripple), started in trace.starts.items()},
@@ -130,7 +134,7 @@ def _differences(expected: Expected, got: Expected) -> Iterator[tuple[str, objec
                     yield f"{part} at {one[0]} of {one[1]}", one[2], other[2]
             continue
         # A Ripple that never started, or a Pond that never failed, may be given or left out.
-        nothing = {"starts": [], "failures": 0}.get(part)
+        nothing = {"starts": [], "failures": 0, "resting": []}.get(part)
         for name in sorted(wanted.keys() | found.keys()):
             one, other = wanted.get(name, nothing), found.get(name, nothing)
             if one != other or (nothing is None and (name in wanted) != (name in found)):

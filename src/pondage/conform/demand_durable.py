@@ -8,13 +8,11 @@ the actors advanced once. Reuse is off and nothing is delayed, as the scenarios 
 from __future__ import annotations
 
 import hashlib
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import msgspec
 
+from pondage.conform.durable import WorkedPlace
 from pondage.define.pond.definition import (
     PondDefinition,
     ReadDefinition,
@@ -27,17 +25,13 @@ from pondage.define.values.names import PondKey, pond_key
 from pondage.kernel.demand import Effect, Gate, PondShape, PondState, decode_state, explain
 from pondage.kernel.demand.events import Done, Report, Verb
 from pondage.ledger.act.deploy import deploy
-from pondage.ledger.commit import guarded, polling, work
-from pondage.ledger.database.clock import FakeClock
-from pondage.ledger.database.driver import Transaction, text
+from pondage.ledger.commit import guarded
+from pondage.ledger.database.driver import Driver, Transaction
 from pondage.ledger.database.ids import SeededIds
-from pondage.ledger.database.migrate import migrate
-from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.kinds.failed import Failed
 from pondage.ledger.kinds.kind import Work
 from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.queue import processes
 from pondage.ledger.step import advance
 from pondage.ledger.step.actor import put_event
 from pondage.ledger.step.ponds import LedgerPonds
@@ -73,21 +67,12 @@ class ScenarioLedger(Ledger):
         )
 
 
-class LedgerHost:
+class LedgerHost(WorkedPlace[ScenarioLedger]):
     """One scenario's graph on a ledger of its own, in a temporary directory."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="pondage-conform-"))
-        self._clock = FakeClock()
-        # The file is thrown away at the end: it need not survive a power cut.
-        driver = SqliteDriver(self._folder / "ledger.db", self._clock, synchronous="OFF")
-        migrate(driver)
-        self._ledger = ScenarioLedger(
-            driver, ids=SeededIds(1), durability=Durability(retry_delay_s=0), is_reusing=False, is_advancing=False
-        )
-        self._process = self._register()
+        super().__init__(_make_ledger)
         self._held: dict[tuple[PondKey, str, int], Work] = {}
-        self._seen = 0
 
     def deploy(self, shapes: Sequence[PondShape], now: int) -> None:
         """Deploy these Ponds with the real deploy."""
@@ -116,11 +101,6 @@ class LedgerHost:
         self._write(actions)
         return self._advance()
 
-    def next_timer(self) -> int | None:
-        """Give the time of the earliest timer row."""
-        with self._ledger.reading() as tx:
-            return advance.next_due(tx)
-
     def states(self) -> Mapping[PondKey, PondState]:
         """Give the stored states."""
         with self._ledger.reading() as tx:
@@ -134,27 +114,10 @@ class LedgerHost:
             gates = explain(LedgerPonds(tx, self._ledger, self._environment(tx)), _inside(key), now)
         return [_outside_gate(gate) for gate in gates]
 
-    def close(self) -> None:
-        """Close the ledger and remove its file."""
-        self._ledger.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
     def _environment(self, tx: Transaction) -> int:
         identity = actors.environment(tx, _ENVIRONMENT)
         assert identity is not None
         return identity
-
-    def _register(self) -> int:
-        with self._ledger.transaction() as tx:
-            return processes.register(
-                tx,
-                public_id=self._ledger.ids.new("p"),
-                machine="virtual",
-                pid=1,
-                pid_started=1,
-                role="worker",
-                slots=1,
-            )
 
     def _write(self, actions: Sequence[Verb]) -> None:
         if not actions:
@@ -192,25 +155,17 @@ class LedgerHost:
         advance.advance_due(self._ledger, process=self._process)
 
     def _decided(self) -> list[Effect]:
-        """Answer what was decided since the last call, from the audit trail."""
-        with self._ledger.reading() as tx:
-            failed = tx.row("SELECT error FROM advancements WHERE error IS NOT NULL")
-            assert failed is None, text(failed, "error")
-            rows = tx.rows("SELECT id, effects FROM advancements WHERE id > :seen ORDER BY id", seen=self._seen)
-        effects: list[Effect] = []
-        for row in rows:
-            self._seen = int(str(row["id"]))
-            effects.extend(_outside_effect(effect) for effect in _effects.decode(text(row, "effects")))
-        return effects
+        decided = self._decided_steps()
+        return [_outside_effect(effect) for effects in decided for effect in _effects.decode(effects)]
 
     def _claim(self) -> None:
-        queues = polling.queues_for(self._ledger, code=_CODE)
-        while True:
-            token = self._ledger.ids.new("t")
-            held = work.claim_work(self._ledger, process=self._process, queues=queues, token=token, is_alone=True)
-            if held is None:
-                return
+        for held in self._claimed(_CODE):
             self._held[held.given(RippleTask).pond, held.claim.node, held.claim.number] = held
+
+
+def _make_ledger(driver: Driver) -> ScenarioLedger:
+    durability = Durability(retry_delay_s=0)
+    return ScenarioLedger(driver, ids=SeededIds(1), durability=durability, is_reusing=False, is_advancing=False)
 
 
 def _definition(shape: PondShape) -> PondDefinition:

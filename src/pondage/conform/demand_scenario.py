@@ -5,14 +5,17 @@ from typing import Annotated
 
 import msgspec
 
-from pondage.errors import PondageError
+from pondage.define.pond.window import checked_zone
+from pondage.errors import DefinitionError, PondageError
 from pondage.kernel.demand import Occurrences, Pacing, PondKey, PondShape, Retries
 from pondage.kernel.demand.events import (
     Calm,
     Clear,
+    Follow,
     Force,
     Kill,
     Pulse,
+    Read,
     Sleep,
     Tap,
     Tide,
@@ -20,6 +23,7 @@ from pondage.kernel.demand.events import (
     Wake,
     Wave,
 )
+from pondage.kernel.demand.state import WAVE
 
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 Duration = Annotated[int, msgspec.Meta(ge=0)]
@@ -80,6 +84,7 @@ class Expected(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     pull: dict[str, bool] | None = None
     targets: dict[str, list[int]] | None = None
     states: dict[str, str] | None = None
+    resting: dict[str, list[str]] | None = None
     failures: dict[str, int] | None = None
     execs: dict[str, int] | None = None
     starts: dict[str, list[tuple[int, int]]] | None = None
@@ -197,6 +202,12 @@ def _check(scenario: Scenario) -> None:
 
 def _verb(place: str, action: list[int | str]) -> tuple[int, Verb]:
     match action:
+        case [int() as at, "read", str() as pond] if pond:
+            return at, Read(pond=PondKey(pond), at=at)
+        case [int() as at, "follow", str() as pond, str() as name, *rest] if pond and name and len(rest) <= 3:
+            verb = _following(PondKey(pond), name, rest)
+            if verb is not None:
+                return at, verb
         case [int() as at, str() as name, str() as pond, *rest] if pond and len(rest) <= 1:
             verb = _event(name, PondKey(pond), rest[0] if rest else None)
             if verb is not None:
@@ -204,6 +215,20 @@ def _verb(place: str, action: list[int | str]) -> tuple[int, Verb]:
     raise ScenarioError(
         f"{place}: {action} is not [time, verb, pond, argument?] with a known verb and a right argument"
     )
+
+
+def _following(pond: PondKey, name: str, rest: list[int | str]) -> Verb | None:
+    """Give a trigger that follows its readers: `wave`, or the limit of a Tide of that name, a zone, and `resting`."""
+    limit = next((each for each in rest if isinstance(each, int)), None)
+    words = [each for each in rest if isinstance(each, str) and each != "resting"]
+    if len(words) > 1 or (limit is None) != (name == WAVE):
+        return None
+    try:
+        tz = checked_zone(words[0] if words else "UTC")
+    except DefinitionError:
+        return None
+    follow = Follow(tz=tz, is_resting="resting" in rest)
+    return Wave(pond=pond, follow=follow) if limit is None else Tide(pond=pond, limit=limit, name=name, follow=follow)
 
 
 def _event(name: str, pond: PondKey, argument: int | str | None) -> Verb | None:

@@ -6,11 +6,9 @@ loses what the journal has not, the reaper frees the lease, and the next life cl
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 
+from pondage.conform.durable import LedgerPlace
 from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
 from pondage.engine.live.journal import JournalOutput, Life, inline_writer, open_life
 from pondage.engine.live.output import DirectOutput, Output
@@ -20,10 +18,7 @@ from pondage.kernel.reaction.events import Begin, Tick
 from pondage.kernel.reaction.look import look
 from pondage.kernel.reaction.redeclare import changed_kinds
 from pondage.ledger.commit.journal import FileJournal, journal_path
-from pondage.ledger.database.clock import FakeClock
 from pondage.ledger.database.ids import SeededIds
-from pondage.ledger.database.migrate import migrate
-from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.ledger.tables import actors, reactors
@@ -34,15 +29,11 @@ Perform = Callable[[Effect], None]
 Later = Callable[[int, Callable[[int], None]], None]
 
 
-class JournalReactorHost:
+class JournalReactorHost(LedgerPlace[Ledger]):
     """One scenario's reactor on a ledger and a journal of its own, in a temporary directory."""
 
     def __init__(self, shape: ReactorShape, perform: Perform, later: Later, commit_takes: int) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="pondage-conform-"))
-        self._clock = FakeClock()
-        driver = SqliteDriver(self._folder / "ledger.db", self._clock, synchronous="OFF")
-        migrate(driver)
-        self._ledger = Ledger(driver, ids=SeededIds(1))
+        super().__init__(lambda driver: Ledger(driver, ids=SeededIds(1)))
         self._shapes = [shape]
         self._perform = perform
         self._later = later
@@ -122,8 +113,7 @@ class JournalReactorHost:
         """Close the ledger and the journal and remove their files."""
         if self._journal is not None:
             self._journal.close()
-        self._ledger.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        super().close()
 
     def open_journal(self, lease: Lease) -> FileJournal:
         """Open the journal; a place for tests to let it fail."""
@@ -160,8 +150,7 @@ class JournalReactorHost:
             name="scenario", accumulators=tuple(AccumulatorDeclaration(name=name) for name in self.shape.sources)
         )
         with self._ledger.transaction() as tx:
-            environment = actors.environment(tx, "conformance", is_created=True)
-            assert environment is not None
+            environment = actors.made_environment(tx, "conformance")
             return reactors.put(tx, environment=environment, project="conformance", declaration=declaration)
 
     def _claim(self) -> Lease:

@@ -21,6 +21,7 @@ from pondage.kernel.reaction import (
     read_event,
 )
 from pondage.kernel.reaction.shape import as_list, as_sum
+from pondage.ledger.database.mapping import of_row
 
 Natural = Annotated[int, msgspec.Meta(ge=0)]
 Delay = Natural | None
@@ -84,21 +85,15 @@ class ReactorGiven(msgspec.Struct, forbid_unknown_fields=True):
         failure, publish = self.on_failure, self.publish
         if isinstance(publish, str):
             publish = PublicationGiven(pond=publish)
-        return ReactorShape(
+        return of_row(
+            ReactorShape,
+            self,
             sources={name: _source(name, given) for name, given in self.sources.items()},
-            criteria=self.criteria,
-            strategy=self.strategy,
-            graphs=self.graphs,
             dispatched=frozenset(self.dispatched),
             on_failure=None if failure is None else FailurePolicy(**msgspec.structs.asdict(failure)),
-            timeout=self.timeout,
-            window=self.window,
             is_durable=self.durable is not False,
-            gate=self.gate,
             publish=None if publish is None else Publication(pond=publish.pond, every=publish.every),
             fails_with_source=self.on_source_failed == "fail",
-            warming_timeout=self.warming_timeout,
-            crash_attempts=self.crash_attempts,
             second=SECOND,
         )
 
@@ -198,18 +193,11 @@ def read_reaction_scenarios(path: Path) -> list[ReactionScenario]:
 
 
 def _source(name: str, given: SourceGiven) -> SourceShape:
-    return SourceShape(
+    return of_row(
+        SourceShape,
+        given,
         name=name,
-        kind=given.kind,
-        policy=given.policy,
-        capacity=given.capacity,
-        size=given.size,
-        interval=given.interval,
-        window=given.window,
         reduce=as_sum if given.reduce == "sum" else as_list,
-        flush_on_fire=given.flush_on_fire,
-        stale_after=given.stale_after,
-        optional=given.optional,
         pond=given.pond or (name if given.kind is Kind.POND else None),
     )
 

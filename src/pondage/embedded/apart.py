@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, cast
 
@@ -17,6 +18,7 @@ from pondage.embedded import frames
 from pondage.embedded.question import Question, QuestionRefused
 from pondage.errors import PondageError
 
+LOOK_EVERY_S = 0.1
 GRACE_S = 5.0
 """So much longer than its own limit a process may take to end a question, before it is ended itself."""
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH")
@@ -29,6 +31,7 @@ class ApartAnswer:
     def __init__(self, child: _Child, question: Question) -> None:
         self.is_cut = False
         self.tables: frozenset[str] = frozenset()
+        self.parameters = 0
         self._child = child
         self._reader = pa.ipc.open_stream(pa.PythonFile(_Source(child, self), mode="r"))
         self.schema: pa.Schema = self._reader.schema
@@ -77,6 +80,7 @@ class _Child:
             start_new_session=True,
         )
         self._out_of_time = False
+        self._is_cancelled = False
         self._limit_s = 0.0
         self.is_over = True
         frames.receive(self._output)  # it says that it is there
@@ -114,7 +118,8 @@ class _Child:
             self.is_over = True
             raise self._lost() from None
         if kind == frames.TABLES:
-            answer.tables = frozenset(msgspec.json.decode(body, type=list[str]))
+            begun = msgspec.json.decode(body, type=frames.Begun)
+            answer.tables, answer.parameters = frozenset(begun.tables), begun.parameters
             return self.rows(answer)
         if kind == frames.ROWS:
             return body
@@ -131,11 +136,18 @@ class _Child:
             pass
 
     def _lost(self) -> PondageError:
+        if self._is_cancelled:
+            return QuestionRefused("it was cancelled: nobody waited for the answer", hint="ask again", code="CANCELLED")
         if self._out_of_time:
             return QuestionRefused(
                 f"the question ran longer than {self._limit_s:g} s, and was ended", hint="ask for less", code="TIMEOUT"
             )
         return QuestionRefused("the process that answered it died", hint="ask for less, or again", code="QUERY_LOST")
+
+    def cancel(self) -> None:
+        """End it because nobody waits for its answer."""
+        self._is_cancelled = True
+        self.end()
 
     def expire(self) -> None:
         """End it because its question took too long."""
@@ -156,6 +168,22 @@ class _Child:
                     pipe.close()
 
 
+def _watch(child: _Child, done: threading.Event, limit_s: float, is_cancelled: Callable[[], bool] | None) -> None:
+    """End a question that takes too long, or that nobody waits for any more."""
+    if is_cancelled is None:
+        if not done.wait(limit_s):
+            child.expire()
+        return
+    deadline = time.monotonic() + limit_s
+    while not done.wait(LOOK_EVERY_S):
+        if is_cancelled():
+            child.cancel()
+            return
+        if time.monotonic() > deadline:
+            child.expire()
+            return
+
+
 class Apart:
     """Processes that answer questions. One that has answered is asked again; at most `at_once` answer at a time."""
 
@@ -169,8 +197,8 @@ class Apart:
         self._is_closed = False
 
     @contextmanager
-    def answered(self, question: Question) -> Iterator[ApartAnswer]:
-        """Answer a question while the block runs; whoever leaves before its end ends the question."""
+    def answered(self, question: Question, *, is_cancelled: Callable[[], bool] | None = None) -> Iterator[ApartAnswer]:
+        """Answer a question while the block runs; whoever leaves before its end, or `is_cancelled`, ends it."""
         if not self._room.acquire(timeout=self._patience_s):
             raise QuestionRefused(
                 f"{self._at_once} questions are being answered already",
@@ -179,14 +207,17 @@ class Apart:
             )
         try:
             child = self._taken()
-            timer = threading.Timer(question.limits.seconds + GRACE_S, child.expire)
-            timer.daemon = True
-            timer.start()
+            done = threading.Event()
+            watch = threading.Thread(
+                target=_watch, args=(child, done, question.limits.seconds + GRACE_S, is_cancelled), daemon=True
+            )
+            watch.start()
             try:
                 child.ask(question)
                 yield ApartAnswer(child, question)
             finally:
-                timer.cancel()
+                done.set()
+                watch.join()
                 self._give_back(child)
         finally:
             self._room.release()

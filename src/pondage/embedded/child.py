@@ -43,7 +43,9 @@ def answer(question: Question, output: BinaryIO) -> None:
     """Answer one question as frames: rows, and then that it is whole, or what went wrong."""
     try:
         with answered(question) as found:
-            frames.send(output, frames.TABLES, msgspec.json.encode(sorted(found.tables)))
+            frames.send(
+                output, frames.TABLES, msgspec.json.encode(frames.Begun(sorted(found.tables), found.parameters))
+            )
             with pa.ipc.new_stream(pa.PythonFile(_Sink(output), mode="w"), found.schema) as writer:
                 for batch in found if not question.is_described else ():
                     writer.write_batch(batch)

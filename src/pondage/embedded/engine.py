@@ -24,9 +24,10 @@ BATCH_ROWS = 16_384
 class Answer:
     """The rows of a question, as they come, and the tables that it reads; at the end whether there `is_cut` any off."""
 
-    def __init__(self, reader: pa.RecordBatchReader, limits: Limits, tables: frozenset[str]) -> None:
+    def __init__(self, reader: pa.RecordBatchReader, limits: Limits, examined: fence.Examined) -> None:
         self.schema: pa.Schema = reader.schema
-        self.tables = tables
+        self.tables = examined.tables
+        self.parameters = examined.parameters
         self.is_cut = False
         self._reader = reader
         self._limits = limits
@@ -70,7 +71,7 @@ def answered(question: Question) -> Iterator[Answer]:
         try:
             timer.start()
             prepared = _fenced(connection, question)
-            yield Answer(_run(connection, question, prepared.sql), limits, prepared.tables)
+            yield Answer(_run(connection, question, prepared), limits, prepared)
         finally:
             timer.cancel()
             # Whoever stops reading leaves a question that still runs: it must end before its files may go.
@@ -125,9 +126,17 @@ def _fenced(connection: duckdb.DuckDBPyConnection, question: Question) -> fence.
     return read
 
 
-def _run(connection: duckdb.DuckDBPyConnection, question: Question, sql: str) -> pa.RecordBatchReader:
+def _run(connection: duckdb.DuckDBPyConnection, question: Question, examined: fence.Examined) -> pa.RecordBatchReader:
     # The parser has seen exactly one SELECT; it is the same parser that runs it.
-    found = connection.sql(sql, params=list(question.parameters) or None)
+    values = list(question.parameters)
+    if question.is_described:
+        values = [None] * examined.parameters
+    elif len(values) != examined.parameters:
+        raise QuestionRefused(
+            f"it wants {examined.parameters} values, and {len(values)} were bound", hint="bind them all", code="BAD_SQL"
+        )
+    found = connection.sql(examined.sql, params=values or None)
+    found = found.limit(0) if question.is_described else found
     reader: pa.RecordBatchReader = found.to_arrow_reader(BATCH_ROWS)
     return reader
 

@@ -35,10 +35,11 @@ _TELLING = frozenset(
 
 
 class Examined(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that may be run, and the tables that it reads."""
+    """A text that may be run, the tables that it reads, and how many values it wants."""
 
     sql: str
     tables: frozenset[str]
+    parameters: int
 
 
 def examined(connection: duckdb.DuckDBPyConnection, sql: str, *, catalog: str, names: Iterable[str]) -> Examined:
@@ -77,7 +78,8 @@ def examined(connection: duckdb.DuckDBPyConnection, sql: str, *, catalog: str, n
         ).fetchone()
         assert row is not None
         sql = row[0]
-    return Examined(sql=sql, tables=frozenset(found))
+    (statement,) = connection.extract_statements(sql)
+    return Examined(sql=sql, tables=frozenset(found), parameters=len(statement.named_parameters))
 
 
 def _without_catalog(node: dict[str, Any], catalog: str) -> bool:

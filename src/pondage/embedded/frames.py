@@ -14,6 +14,13 @@ _HEAD = struct.Struct(">cQ")
 LONGEST = 1 << 30
 
 
+class Begun(msgspec.Struct, frozen=True):
+    """That a question is accepted: which tables it reads, and how many values it wants."""
+
+    tables: list[str]
+    parameters: int
+
+
 class Ended(msgspec.Struct, frozen=True):
     """That an answer is whole; `is_cut`: there were more rows than it may have."""
 

@@ -58,8 +58,7 @@ def component_rebind(context: Context, asked: RebindRequest) -> Rebound:
         raise NotFound("there is no such queue", code="NO_QUEUE")
     queue = int(asked.queue)
     with context.ledger.transaction() as tx:
-        environment = actors.environment(tx, context.environment, is_created=True)
-        assert environment is not None
+        environment = actors.made_environment(tx, context.environment)
         code = retention.archive_like(tx, asked.to) if asked.to else None
         done = rebinding.rebind(
             context.ledger, tx, queue, to=code, environment=environment, is_back=asked.back, by=context.by

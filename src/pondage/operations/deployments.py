@@ -24,10 +24,11 @@ from pondage.plan.deploy.schemas import analysed
 from pondage.plan.deploy.values import Deployed as Known
 from pondage.plan.deploy.values import Plan
 from pondage.plan.flow.exposed import exposed_changes
-from pondage.views.plans.analysis import InferredSchema, with_schemas
+from pondage.views.plans.analysis import with_schemas
 from pondage.views.plans.deployments import DeploymentsView
 from pondage.views.plans.deployments import deployments as read_deployments
 from pondage.views.plans.plan import PlanView, plan_view
+from pondage.work.answers import InferredSchema
 
 
 class Analysing(msgspec.Struct, frozen=True, kw_only=True):

@@ -95,8 +95,7 @@ def alert_test(context: Context, asked: RuleRequest) -> TestedAlert:
     if rule is None:
         raise no_rule(asked.rule, list(rules))
     with context.ledger.transaction() as tx:
-        environment = actors.environment(tx, context.environment, is_created=True)
-        assert environment is not None
+        environment = actors.made_environment(tx, context.environment)
         return TestedAlert(alert=put_test(tx, context.ledger.ids, environment, rule, by=context.by))
 
 

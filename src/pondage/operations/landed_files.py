@@ -14,6 +14,7 @@ from pondage.define.values.names import PondKey
 from pondage.errors import NotFound, PondageError
 from pondage.ledger.data import landed
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.operations.demand import PondRequest
 from pondage.operations.operation import Context, Count, Level, Request, operation
 from pondage.views import find
@@ -34,7 +35,7 @@ class ForgetRequest(PondRequest, frozen=True, kw_only=True):
 
 
 class FileView(msgspec.Struct, frozen=True, kw_only=True):
-    """One file: `state` is taken, aside, ignored, gone or waiting; `why` says why it was set aside."""
+    """One file: `state` is taken, aside, ignored, gone, forgotten or waiting; `why` says why it was set aside."""
 
     path: str
     state: str
@@ -97,7 +98,9 @@ def files_forget(context: Context, asked: ForgetRequest) -> Forgotten:
     wanted = set(asked.paths)
     with context.ledger.reading() as tx:
         key, sources = _sources(tx, context, asked.pond)
-    known = {each.dataset: wanted & entries(each.place, each.decision.lists).keys() for each in sources}
+    known: dict[int, set[str]] = {}
+    for each in sources:
+        known.setdefault(each.dataset, set()).update(wanted & entries(each.place, each.decision.lists).keys())
     missing = wanted.difference(*known.values())
     if missing:
         raise NotFound(
@@ -136,13 +139,7 @@ def _folder(source: _Source, asked: FilesRequest) -> FolderView:
     from pondage.connect.landing.taken_lists import entries
 
     known = entries(source.place, source.decision.lists)
-    files = [
-        FileView(
-            path=each.path, state=each.state, size=each.size, modified=each.modified, at=each.at, run=each.run,
-            why=each.why,
-        )
-        for each in known.values()
-    ]  # fmt: skip
+    files = [of_row(FileView, each) for each in known.values()]
     files += _waiting(source, known.keys())
     chosen = sorted((each for each in files if asked.path in each.path), key=lambda each: -each.modified)
     counts: dict[str, int] = {}
@@ -162,13 +159,13 @@ def _waiting(source: _Source, known: Container[str]) -> list[FileView]:
     from pondage.connect.landing.listing import look
 
     try:
-        seen = look(source.decision.folder, now_us=time.time_ns() // 1_000)
+        seen = look(
+            source.decision.folder, now_us=time.time_ns() // 1_000, wanted=lambda each: each.path not in known
+        )  # fmt: skip
     except PondageError:
         return []
     waiting = [
-        FileView(path=each.path, state="waiting", size=each.size, modified=each.modified, at=0)
-        for each in seen.files
-        if each.path not in known
+        FileView(path=each.path, state="waiting", size=each.size, modified=each.modified, at=0) for each in seen.files
     ]
     settling = [
         FileView(path=each, state="waiting", size=-1, modified=0, at=0, why="it is not complete yet")

@@ -102,8 +102,7 @@ class Context:
 
     def audit(self, tx: Transaction, verb: str, target: str, *, detail: str = "") -> int:
         """Write down who does this, in the transaction that does it; answer the environment, made when it is new."""
-        environment = actors.environment(tx, self.environment, is_created=True)
-        assert environment is not None
+        environment = actors.made_environment(tx, self.environment)
         history.audit(tx, self.by, environment=environment, verb=verb, target=target, detail=detail)
         return environment
 

@@ -22,13 +22,13 @@ from pondage.operations.uploads import Upload
 from pondage.plan.deploy.planner import checked
 from pondage.project.sql import tables_or_none
 from pondage.views import find
-from pondage.views.plans.declared import declared_pond
+from pondage.views.find import declared_pond
 from pondage.views.ponds.checks import breaking
-from pondage.views.ponds.diff import DiffView, StateView, TableDifference, comparison, unchanged
+from pondage.views.ponds.diff import DiffView, StateView, comparison, unchanged
 from pondage.views.problems import Problem
+from pondage.work.diff import TableDifference
 
-ASKED = ("query", "sample", "infer")
-"""What is done for nobody but who asked it."""
+ASKED = questions.ASKED
 AskingDoor = Literal["query", "api", "page"]
 """Through which door a question comes, for the read log: the command line, a program, the page."""
 State = Literal["no worker", "waiting", "starting spark", "running", "done", "failed"]
@@ -172,7 +172,10 @@ def query(context: Context, asked: QueryRequest) -> AnswerView:
         timeout_s=context.question_s,
         reader=context.reader(asked.door),
     )
-    notes = questions.major_notes(context.ledger, context.environment, tables, as_of=seen)
+    notes = (
+        *questions.major_notes(context.ledger, context.environment, tables, as_of=seen),
+        *questions.kept_notes(context.ledger, context.environment, tables, seen),
+    )
     return AnswerView(id=known_as(work), kind="query", state="waiting", notes=notes)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
@@ -13,7 +13,7 @@ from pondage.define.values.size import mebibytes
 from pondage.embedded.question import MEBIBYTE, Limits, Parameter, Question, TableFiles
 from pondage.errors import NotFound
 from pondage.ledger.act import questions as asking
-from pondage.ledger.act import shown_tables
+from pondage.ledger.act import readers, shown_tables
 from pondage.ledger.act.as_of import AsOf
 from pondage.ledger.act.shown_tables import ShownTable
 from pondage.ledger.data import snapshots
@@ -23,7 +23,7 @@ from pondage.ledger.tables.reads import Door
 from pondage.operations.operation import Context, Level, Moment, NotedRequest, Request, operation
 from pondage.operations.past import as_of
 from pondage.project.questions import QuestionsTable
-from pondage.views.answers import QueryView
+from pondage.work.answers import QueryView
 from pondage.work.snapshot import BAD_TABLE
 
 if TYPE_CHECKING:
@@ -46,21 +46,30 @@ class Answering(Protocol):
     def tables(self) -> frozenset[str]:
         """Answer the names of the tables that the question reads."""
 
+    @property
+    def parameters(self) -> int:
+        """Answer how many values it wants."""
+
     def __iter__(self) -> Iterator[pa.RecordBatch]: ...
 
 
 class Engine(Protocol):
     """Who answers questions: this process, or one apart."""
 
-    def answered(self, question: Question) -> AbstractContextManager[Answering]:
-        """Answer a question while a block runs."""
+    def answered(
+        self, question: Question, *, is_cancelled: Callable[[], bool] | None = None
+    ) -> AbstractContextManager[Answering]:
+        """Answer a question while a block runs, or until it `is_cancelled`."""
 
 
 class _Here:
     """This process answers by itself."""
 
-    def answered(self, question: Question) -> AbstractContextManager[Answering]:
-        """Answer a question while a block runs."""
+    def answered(
+        self, question: Question, *, is_cancelled: Callable[[], bool] | None = None
+    ) -> AbstractContextManager[Answering]:
+        """Answer a question while a block runs. Whoever asks his own process ends it by leaving."""
+        del is_cancelled
         from pondage.embedded.engine import answered
 
         return answered(question)
@@ -98,6 +107,7 @@ def embedded(
     limits: Limits | None = None,
     parameters: Sequence[Parameter] = (),
     is_described: bool = False,
+    is_cancelled: Callable[[], bool] | None = None,
 ) -> Iterator[Answering]:
     """Ask the embedded engine while the block runs: what is read is leased, and noted once the question is accepted."""
     found = seen(context, asking.words_of(sql), then, has_bad=BAD_TABLE in sql.lower())
@@ -110,16 +120,25 @@ def embedded(
         is_described=is_described,
     )
     engine: Engine = context.engine or _Here()
-    with context.ledger.leases.reading(each.snapshot for each in found.shown), engine.answered(question) as answer:
+    with (
+        context.ledger.leases.reading(each.snapshot for each in found.shown),
+        engine.answered(question, is_cancelled=is_cancelled) as answer,
+    ):
         if not is_described:
-            _note(context, [each for each in found.shown if each.name in answer.tables], door)
+            _note(context, [each for each in found.shown if each.name in answer.tables], door, then)
         yield answer
 
 
-def _note(context: Context, tables: Sequence[ShownTable], door: Door) -> None:
-    with context.ledger.reading() as tx:
+def _note(context: Context, tables: Sequence[ShownTable], door: Door, then: AsOf | None) -> None:
+    ledger, runs = context.ledger, {each.pond: each.run for each in tables}
+    with ledger.reading() as tx:
         identity = environment_id(tx, context.environment)
-        shown_tables.note(tx, context.ledger, identity, tables, context.reader(door))
+        shown_tables.note(tx, ledger, identity, tables, context.reader(door))
+        is_asking = then is None and readers.is_asking(tx, ledger, identity, runs)
+    if is_asking:
+        # What is read now is what is there: the next reader finds what this one asks for.
+        with ledger.transaction() as tx:
+            readers.ask(tx, ledger, identity, runs)
 
 
 def limits_of(context: Context, *, rows: int | None = None) -> Limits:
@@ -204,7 +223,7 @@ def table_files(context: Context, asked: HoldRequest) -> HeldFiles:
         read_leases.hold(tx, context.reader("read").name, [table.snapshot], for_us=asked.seconds * 1_000_000)
         run = tx.one("SELECT public_id FROM runs WHERE id = :id", str, id=table.run)
         until = tx.now + asked.seconds * 1_000_000
-    _note(context, [table], "read")
+    _note(context, [table], "read", then)
     return HeldFiles(table=table.name, run=run, schema=content.schema, files=content.paths, held_until=until)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import msgspec
 
 from pondage.errors import NotFound
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables import actors, history
 from pondage.operations.operation import Context, Level, Moment, NotedRequest, Request, operation
 from pondage.views.plans.saved_simulations import (
@@ -53,14 +54,7 @@ def simulation_facts(context: Context, _: Request) -> SimulationFacts:
 @operation("POST /v1/simulations", Level.OPERATE, SimulationSaveRequest, status=201)
 def simulation_save(context: Context, asked: SimulationSaveRequest) -> SavedLine:
     """Keep a simulation that was played elsewhere."""
-    kept = KeptSimulation(
-        name=asked.name,
-        start=asked.start,
-        length_us=asked.length_us,
-        triggers=tuple(asked.triggers),
-        spans=tuple(asked.spans),
-        has_more=asked.has_more,
-    )
+    kept = of_row(KeptSimulation, asked, triggers=tuple(asked.triggers), spans=tuple(asked.spans))
     with context.ledger.transaction() as tx:
         environment = actors.environment(tx, context.environment)
         if environment is None:

@@ -11,7 +11,6 @@ from pondage.program.frames import FrameError
 
 MAX_HEADER = 65_536
 MAX_BODY = 256 * 1_048_576
-VERBS = ("take", "pop", "put", "close", "panic", "health", "wait_stop")
 ERROR = "error"
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from pondage.define.job.component import ComponentDefinition
-from pondage.define.pond.definition import Coherence, PondDefinition
+from pondage.define.pond.definition import Coherence, PondDefinition, ReadingDefinition
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.types.type_registry import TypeEntry
 
@@ -23,8 +23,8 @@ class SchemaCall(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Which files, relative to which root, to import.
 
-    `types` are those that the project gives a name, `coherent` and `mode` are for Ponds that say nothing of it, `data`
-    names the packed files that are no modules.
+    `types` are those that the project gives a name, `coherent`, `mode` and `reading` are for Ponds that say nothing of
+    it, `data` names the packed files that are no modules.
 
     With a `call` only that is answered.
     """
@@ -34,6 +34,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     types: dict[str, TypeEntry] = {}
     coherent: Coherence = True
     mode: Literal["replace", "auto"] = "replace"
+    reading: ReadingDefinition = ReadingDefinition()
     data: tuple[str, ...] = ()
     call: SchemaCall | None = None
 

@@ -17,25 +17,35 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 import msgspec
 
 from pondage.define.job.component import ComponentDefinition, WrongInput, definition_of, schema_of
 from pondage.define.pond.declarations import declared_ponds
-from pondage.define.pond.definition import ExpectationDefinition, PondDefinition, ReadDefinition, RippleDefinition
+from pondage.define.pond.definition import (
+    ExpectationDefinition,
+    PondDefinition,
+    ReadDefinition,
+    ReadingDefinition,
+    RippleDefinition,
+)
 from pondage.define.pond.pond import Pond
 from pondage.define.pond.ripple import Ripple, SqlInputs
+from pondage.define.pond.settings import PondSettings
 from pondage.define.pond.verification import DEFAULT, parsed_verification
 from pondage.define.reactor.reaction import ReactorDefinition
+from pondage.define.reactor.reactor import Reactor
 from pondage.define.types.type_registry import TypeRegistry
 from pondage.define.values.suggestion import nearest
 from pondage.errors import DefinitionError, PondageError
 from pondage.project.digest import Digests, digest_of, with_digest
 from pondage.project.exchange import Answer, Problem, Request, SchemaCall, Wrong
 from pondage.project.job_ripple import job_body
-from pondage.project.reactors import found_reactors, published_pond, reactor_definition
+from pondage.project.reactors import published_pond, reactor_definition
 from pondage.project.source import SourceFiles, module_name
 
+Declared = TypeVar("Declared", Pond, Reactor)
 _ARGUMENT = re.compile(r"(?P<function>\w+)\(\) got an unexpected keyword argument '(?P<name>\w+)'")
 _IMPORT = re.compile(r"cannot import name '(?P<name>\w+)'")
 
@@ -61,7 +71,7 @@ def inspected(request: Request) -> Answer:
     files = SourceFiles(root, request.data)
     components = _with_digests_of(_found_components(modules), Digests(files, sys.modules), root, problems)
     ponds: list[PondDefinition] = []
-    found_ponds = _found_ponds(modules)
+    found_ponds = _found(modules, Pond)
     problems += [_problem(error, root) for error in lost_ponds(declared, list(found_ponds.values()))]
     for entry, pond in found_ponds.items():
         try:
@@ -71,11 +81,12 @@ def inspected(request: Request) -> Answer:
             if pond.settings.is_mode_open and request.mode == "auto" and _may_be_automatic(found_pond):
                 verify = pond.settings.verify or parsed_verification(DEFAULT, pond.place)
                 found_pond = msgspec.structs.replace(found_pond, mode="auto", verify=verify)
+            found_pond = _with_reading(found_pond, pond.settings, request.reading)
             ponds.append(found_pond)
         except PondageError as error:
             problems.append(_problem(error, root))
     reactors: list[ReactorDefinition] = []
-    for entry, reactor in found_reactors(modules).items():
+    for entry, reactor in _found(modules, Reactor).items():
         try:
             place = _relative(reactor.place, root) or ""
             own = {definition.name: (definition, function) for definition, function in components}
@@ -103,6 +114,13 @@ def _may_be_automatic(pond: PondDefinition) -> bool:
     return bool(pond.sources) and is_plain and not any(read.by_changes for read in reads)
 
 
+def _with_reading(found: PondDefinition, settings: PondSettings, default: ReadingDefinition) -> PondDefinition:
+    """Answer a Pond with what the project says of readers, where the Pond says nothing."""
+    asks = default.asks if settings.reading is None else settings.reading
+    wait_us = default.wait_us if settings.wait_us is None else settings.wait_us
+    return msgspec.structs.replace(found, reading=ReadingDefinition(asks=asks, wait_us=wait_us))
+
+
 def _called(call: SchemaCall, modules: list[ModuleType], problems: list[Problem]) -> Answer:
     """Ask the `schema` function of a component."""
     found = [schema_of(function) for one, function in _found_components(modules) if one.name == call.component]
@@ -116,17 +134,17 @@ def _called(call: SchemaCall, modules: list[ModuleType], problems: list[Problem]
         return Answer(problems=(Problem(code="SCHEMA_FAILED", message=f"{type(error).__name__}: {error}"),))
 
 
-def _found_ponds(modules: list[ModuleType]) -> dict[str, Pond]:
-    """Answer each Pond once, under the module that declares it where that can be told, else the first that has it."""
-    entries: dict[int, tuple[bool, str, Pond]] = {}
+def _found(modules: list[ModuleType], kind: type[Declared]) -> dict[str, Declared]:
+    """Answer each Pond or reactor once, under the module that declares it where that can be told, else the first."""
+    entries: dict[int, tuple[bool, str, Declared]] = {}
     for module in modules:
         for attribute, value in vars(module).items():
-            if isinstance(value, Pond):
+            if isinstance(value, kind):
                 is_home = value.place.rpartition(":")[0] == module.__file__
                 known = entries.get(id(value))
                 if known is None or (is_home and not known[0]):
                     entries[id(value)] = (is_home, f"{module.__name__}:{attribute}", value)
-    return {entry: pond for _, entry, pond in entries.values()}
+    return {entry: value for _, entry, value in entries.values()}
 
 
 def _found_components(modules: list[ModuleType]) -> list[tuple[ComponentDefinition, Callable[..., object]]]:

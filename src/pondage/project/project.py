@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from pondage.define.pond.definition import Coherence
+from pondage.define.pond.definition import Coherence, Reading
 from pondage.define.pond.window import checked_zone
 from pondage.define.project.alert import AlertRule
 from pondage.define.project.durability import LONGEST_S, MOST_SLOTS, SHORTEST_S, Durability
@@ -102,6 +102,8 @@ class PondsTable(msgspec.Struct, frozen=True, kw_only=True):
     coherent: Coherence = True
     mode: Literal["replace", "auto"] = "replace"
     """What a Run does of a Pond that has Sources, is made of functions and SQL, and says nothing of its mode."""
+    reading: Reading = "none"
+    wait: str | None = None
 
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
@@ -279,7 +281,7 @@ def is_label(text: str) -> bool:
 def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
     durability = project.durability
     for key, value in msgspec.structs.asdict(durability).items():
-        if value is None:
+        if value is None or isinstance(value, str):
             continue
         if value < 0 or (value == 0 and key in _ABOVE_ZERO):
             errors.append(_refused(f"durability.{key}", f"is {value:g}", "give a number above zero"))
@@ -287,6 +289,10 @@ def _check_numbers(project: Project, errors: list[ProjectError]) -> None:
             errors.append(_refused(f"durability.{key}", f"is {value:g}", f"give a number from {SHORTEST_S:g}"))
         elif not value <= LONGEST_S:  # which NaN is not
             errors.append(_refused(f"durability.{key}", f"is {value:g}", f"give a number up to {LONGEST_S:,}"))
+    try:
+        _ = durability.keeping
+    except DefinitionError as error:
+        errors.append(ProjectError(error.message, hint=error.hint, code=error.code))
     if min(durability.heartbeat_s, durability.reap_after_s) > 0:
         errors.extend(_refused(f"durability.{key}", what, hint) for key, what, hint in durability.contradictions())
     counts = {

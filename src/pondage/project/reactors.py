@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import ModuleType
 
 import msgspec
 
@@ -20,19 +19,6 @@ from pondage.project.digest import Digests, digest_of
 from pondage.project.job_ripple import OwnComponents, reactor_job
 
 _SIMPLE = (str, bytes, int, float, bool, type(None))
-
-
-def found_reactors(modules: list[ModuleType]) -> dict[str, Reactor]:
-    """Answer each reactor once, under the module that declares it where that can be told."""
-    entries: dict[int, tuple[bool, str, Reactor]] = {}
-    for module in modules:
-        for attribute, value in vars(module).items():
-            if isinstance(value, Reactor):
-                is_home = value.place.rpartition(":")[0] == module.__file__
-                known = entries.get(id(value))
-                if known is None or (is_home and not known[0]):
-                    entries[id(value)] = (is_home, f"{module.__name__}:{attribute}", value)
-    return {entry: reactor for _, entry, reactor in entries.values()}
 
 
 def reactor_definition(

@@ -14,7 +14,8 @@ import msgspec
 
 import pondage
 from pondage.define.job.component import ComponentDefinition, Schema, WrongInput
-from pondage.define.pond.definition import PondDefinition
+from pondage.define.pond.definition import PondDefinition, ReadingDefinition
+from pondage.define.pond.settings import checked_wait
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.values.names import pond_key
 from pondage.errors import DefinitionError, PondageError, ProjectError
@@ -61,6 +62,9 @@ def read_declared(project: Project, *, timeout_s: float = TIMEOUT_S) -> Declared
         types=project.types,
         coherent=project.ponds.coherent,
         mode=project.ponds.mode,
+        reading=ReadingDefinition(
+            asks=project.ponds.reading, wait_us=checked_wait(project.ponds.wait, str(project.file))
+        ),
         data=data_files(project),
     )
     answer = _ask(request, timeout_s)

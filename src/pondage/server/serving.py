@@ -87,8 +87,7 @@ def _made(ledger: Ledger, environment: str) -> str:
         token, row = api_tokens.create(
             tx, ledger.ids, name="first start", level="admin", environments=(api_tokens.EVERYWHERE,)
         )
-        identity = actors.environment(tx, environment, is_created=True)
-        assert identity is not None
+        identity = actors.made_environment(tx, environment)
         history.audit(tx, Caller("serve"), environment=identity, verb="token create", target=row.id, detail=row.name)
     return token
 

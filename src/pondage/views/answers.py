@@ -4,26 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-
-class QueryView(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of an answer, each a list in the order of `columns`. `truncated`: there are more than were asked for.
-
-    `notes` say which major version a name means where several have published.
-    """
-
-    columns: tuple[str, ...]
-    types: tuple[str, ...]
-    rows: tuple[list[object], ...]
-    truncated: bool = False
-    notes: tuple[str, ...] = ()
-
-
-class SampleTable(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one Ripple in a sample; null when it said that nothing changed. `breaks` is against the contract."""
-
-    ripple: str
-    rows: QueryView | None
-    breaks: tuple[str, ...] = ()
+from pondage.work.answers import SampleTable
 
 
 class SampleView(msgspec.Struct, frozen=True, kw_only=True):

@@ -86,3 +86,18 @@ def list_text(words: Iterable[str], *, last: str = "and") -> str:
     if len(given) < 2:
         return "".join(given)
     return f"{', '.join(given[:-1])} {last} {given[-1]}"
+
+
+def crash_text(crashes: int, budget: int, *, is_isolated: bool) -> str:
+    """Answer how work goes on that was near a crash: `tried alone after a crash, 2 of 4 used`.
+
+    Alone when several pieces of work died with the same process: which of them took it down shows itself then, and
+    none of those crashes is used.
+    """
+    return f"tried {'alone' if is_isolated else 'again'} after a crash, {crashes} of {budget} used"
+
+
+def wait_text(available_at: int, now: int, *, epoch: int, reason: str) -> str:
+    """Answer what happens at a moment: `is tried again in 4 s`, or `starts in 1 s` when nothing was tried before."""
+    is_again = epoch > 0 or reason == "retry"
+    return f"{'is tried again' if is_again else 'starts'} {age_text(available_at, now)}"

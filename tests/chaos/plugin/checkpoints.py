@@ -77,7 +77,7 @@ def _around_commit(*, is_before: bool) -> Callable[[], None]:
         real = guarded.commit
 
         def commit(ledger: Any, claimed: Any, ending: Any, **given: Any) -> bool:
-            is_meant = isinstance(ending, Written) and claimed.claim.node in ("clean", "middle_0")
+            is_meant = isinstance(ending, Written) and claimed.claim.node in ("clean", "middle_0", "trips")
             if is_meant and is_before:
                 reached()
             is_ours = real(ledger, claimed, ending, **given)
@@ -107,6 +107,27 @@ def _in_fan_out() -> None:
     RunActor.is_open = is_open  # type: ignore[method-assign]
 
 
+def _around_decision(*, is_before: bool) -> Callable[[], None]:
+    """Before or behind the moment at which it is durable which files a Run reads."""
+
+    def installer() -> None:
+        from pondage.ledger.commit.positions import Positions
+
+        real = Positions.decide
+
+        def decide(self: Any, name: str, value: str) -> str:
+            if is_before:
+                reached()
+            found = real(self, name, value)
+            if not is_before:
+                reached()
+            return found
+
+        Positions.decide = decide  # type: ignore[method-assign]
+
+    return installer
+
+
 _INSTALLERS: dict[str, Callable[[], None]] = {
     "before_claim": _before_claim,
     "after_claim": _after_claim,
@@ -114,4 +135,6 @@ _INSTALLERS: dict[str, Callable[[], None]] = {
     "after_write_before_commit": _around_commit(is_before=True),
     "after_commit": _around_commit(is_before=False),
     "in_fan_out": _in_fan_out,
+    "before_decision": _around_decision(is_before=True),
+    "after_decision": _around_decision(is_before=False),
 }

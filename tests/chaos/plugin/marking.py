@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import JobProgress, Result
+from pondage.engine.attempt.executor import Result
 from pondage.engine.process.code import DeployedCode
 from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.places import code_directory, snapshot_path
@@ -18,6 +18,7 @@ from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.ledger import Ledger
 from pondage.work.component import ComponentTask
 from pondage.work.failure import Failure
+from pondage.work.progress import JobProgress
 from pondage.work.snapshot import DataFile, SnapshotContent
 
 SCHEMA = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}'

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,23 +55,76 @@ def test_one_file_more_writes_one_line_however_many_are_known(tmp_path: Path) ->
     assert more[:-1] == lists
 
 
-def test_a_file_that_has_gone_is_told_once_and_known_when_it_comes_back(tmp_path: Path) -> None:
-    _, lists = write(str(tmp_path), [taken("a"), taken("b")], ())
+def test_a_hundred_thousand_known_files_are_read_once_and_cost_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, lists = write(str(tmp_path), [taken(f"day=2026-03-01/f{number}") for number in range(100_000)], ())
+    _, lists = write(str(tmp_path), [taken("one")], lists)
+    rows: list[int] = []
+    real = taken_lists._batches
+
+    def counted(*asked: Any) -> Any:
+        for batch in real(*asked):
+            rows.append(batch.num_rows)
+            yield batch
+
+    monkeypatch.setattr(taken_lists, "_batches", counted)
+    tracemalloc.start()
     found = Taken(str(tmp_path), lists)
-    assert found.gone(["b"]) == ["a"]
-    _, lists = write(str(tmp_path), [Entry(path="a", size=1, modified=1, state="gone")], lists)
+    kept, _ = tracemalloc.get_traced_memory()
+    for number in range(100_000):
+        found.see(f"day=2026-03-01/f{number}")
+    found.see("one")
+    assert found.gone() == []
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert sum(rows) == 100_001, "each line is read once, and nothing more when nothing is gone"
+    assert kept < 18_000_000, "a million are 180 MB"
+    assert peak < 45_000_000, "and the part of a list that is being read"
+
+
+def test_a_look_keeps_what_is_wanted_and_nothing_of_the_many_that_are_known(tmp_path: Path) -> None:
+    for number in range(5_000):
+        (tmp_path / f"{number}.csv").touch()
+    seen: list[int] = []
+    tracemalloc.start()
+    found = look(
+        Folder(path=str(tmp_path)), now_us=0, wanted=lambda each: each.path == "77.csv", see=lambda _: seen.append(1)
+    )
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [each.path for each in found.files] == ["77.csv"]
+    assert len(seen) == 5_000
+    assert peak < 400_000, "80 bytes for each would be as much"
+
+
+def test_a_file_that_has_gone_is_told_once_and_known_when_it_comes_back(tmp_path: Path) -> None:
+    _, lists = write(str(tmp_path), [taken("a", size=7), taken("b")], ())
+    found = Taken(str(tmp_path), lists)
+    found.see("b")
+    (gone,) = found.gone()
+    assert (gone.path, gone.size, gone.modified, gone.state) == ("a", 7, 1, "gone")
+    _, lists = write(str(tmp_path), [gone], lists)
     again = Taken(str(tmp_path), lists)
-    assert again.gone(["b"]) == []
-    assert not again.is_new(file("a"))
-    assert not again.is_replaced(file("a"))
+    again.see("b")
+    assert again.gone() == []
+    assert not again.is_new(file("a", size=7))
+    assert not again.is_replaced(file("a", size=7))
+    assert again.is_replaced(file("a", size=8))
 
 
 def test_a_forgotten_file_is_new_again(tmp_path: Path) -> None:
     _, lists = write(str(tmp_path), [taken("a"), taken("b")], ())
     found = Taken(str(tmp_path), lists)
     found.forget(["a", "never"])
+    found.see("b")
+    assert found.gone() == []
     assert found.is_new(file("a"))
     assert not found.is_new(file("b"))
+    _, lists = write(str(tmp_path), [Entry(path="b", size=0, modified=0, state="forgotten")], lists)
+    assert Taken(str(tmp_path), lists).is_new(file("b"))
+    _, lists = write(str(tmp_path), [taken("b")], lists)
+    assert not Taken(str(tmp_path), lists).is_new(file("b")), "the last word counts"
 
 
 @pytest.mark.parametrize(
@@ -98,8 +153,11 @@ def test_a_look_passes_over_what_is_hidden_young_or_unmarked_and_gives_the_oldes
         path.touch()
         os.utime(path, (at, at))
     (tmp_path / "a.csv.ok").touch()
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "link.csv").symlink_to(tmp_path / "b.csv")
+    (tmp_path / "deep" / "broken.csv").symlink_to(tmp_path / "nowhere")
     seen = look(Folder(path=str(tmp_path), glob="*.csv", settle_us=10_000_000), now_us=100_000_000)
-    assert [each.path for each in seen.files] == ["b.csv", "a.csv"]
+    assert [each.path for each in seen.files] == ["b.csv", "deep/link.csv", "a.csv"]
     assert seen.settling == ("young.csv",)
     marked = look(Folder(path=str(tmp_path), glob="*", marker="*.ok"), now_us=0)
     assert [each.path for each in marked.files] == ["a.csv"]
@@ -108,4 +166,21 @@ def test_a_look_passes_over_what_is_hidden_young_or_unmarked_and_gives_the_oldes
 def test_a_folder_that_cannot_be_listed_is_told_by_its_name(tmp_path: Path) -> None:
     with pytest.raises(PondageError, match="nowhere") as told:
         look(Folder(path=str(tmp_path / "nowhere")), now_us=0)
+    assert told.value.code == "NO_FILE"
+
+
+def test_a_folder_inside_that_may_not_be_read_is_told_and_not_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "closed").mkdir()
+    real = os.scandir
+
+    def scandir(place: Path) -> Any:
+        if Path(place).name == "closed":
+            raise PermissionError(13, "Permission denied", str(place))
+        return real(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(PondageError, match=r"cannot be listed.*closed") as told:
+        look(Folder(path=str(tmp_path)), now_us=0)
     assert told.value.code == "NO_FILE"

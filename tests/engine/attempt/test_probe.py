@@ -24,8 +24,8 @@ from pondage.ledger.kinds.ripple import Same, Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.spark.ripple import ripple
-from pondage.spark.session.backend import Stage
 from pondage.spark.session.driver import SparkDriver
+from pondage.work.progress import StageView
 from tests.engine.plain import attempt_of, engine_config
 from tests.engine.projects import deployed_into, write_project
 from tests.ledger.harness import content
@@ -59,7 +59,7 @@ class Driver:
     def attempt(self, _token: str, _description: str) -> Iterator[str]:
         yield "session"
 
-    def stages(self, _token: str, *, most: int) -> tuple[Stage, ...]:
+    def stages(self, _token: str, *, most: int) -> tuple[StageView, ...]:
         return ()[:most]
 
 

@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import JobProgress
 from pondage.engine.attempt.log import AttemptLog
 from pondage.engine.execute.spark_executor import SparkExecutor
 from pondage.engine.process.config import WorkerConfig
@@ -27,9 +26,10 @@ from pondage.ledger.kinds.ripple import Same, Written
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import processes
 from pondage.spark.query import query
-from pondage.spark.query.query import QueryResult
 from pondage.spark.ripple import ripple
-from pondage.spark.session.driver import Progress, SparkDriver, Stage
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.answers import QueryView
+from pondage.work.progress import JobProgress, StageView
 from tests.engine.plain import engine_config
 from tests.engine.projects import deployed_into, write_project
 from tests.ledger.harness import content
@@ -68,11 +68,11 @@ class PretendedDriver:
         self.tokens.append(f"{token}: {description}")
         yield "session"
 
-    def progress(self, token: str) -> Progress:
-        return Progress(jobs=1, stages=2, tasks_done=3, tasks_all=4)
+    def progress(self, token: str) -> JobProgress:
+        return JobProgress(jobs=1, stages=2, tasks_done=3, tasks_all=4)
 
-    def stages(self, token: str, *, most: int) -> tuple[Stage, ...]:
-        return (Stage(id=4, tasks=3, work_us=50),)[:most]
+    def stages(self, token: str, *, most: int) -> tuple[StageView, ...]:
+        return (StageView(id=4, tasks=3, work_us=50),)[:most]
 
     def cancel(self, token: str) -> None:
         self.tokens.append(f"cancel {token}")
@@ -189,10 +189,10 @@ def test_unchanged_before_the_first_data_is_a_failure_and_afterwards_is_not(
 def test_a_query_is_answered_as_json(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.claim()
     questions.submit(bench.ledger, "main", "select 1", limit=5)
-    answer = QueryResult(columns=("a",), types=("int",), rows=([1],))
+    answer = QueryView(columns=("a",), types=("int",), rows=([1],))
     monkeypatch.setattr(query, "run_query", lambda session, sql, views, limit, fused: answer)
     result = bench.executor.execute(bench.attempt())
-    assert result == Answered('{"columns":["a"],"types":["int"],"rows":[[1]],"truncated":false}')
+    assert result == Answered('{"columns":["a"],"types":["int"],"rows":[[1]],"truncated":false,"notes":[]}')
 
 
 def test_errors_become_words_with_code_place_and_hint(bench: Bench) -> None:

@@ -56,8 +56,7 @@ class Desk:
     def declare(self, reactor: Reactor) -> None:
         self.reactor = reactor
         with self.ledger.transaction() as tx:
-            environment = actors.environment(tx, "main", is_created=True)
-            assert environment is not None
+            environment = actors.made_environment(tx, "main")
             self.actor = reactors.put(
                 tx, environment=environment, project="p", declaration=self.declaration, entry="m:q", code="c"
             )

@@ -159,8 +159,7 @@ def reactor_of(kind: type, durable: bool | str, **graphs: Callable[..., object])
 
 async def owned_on(ledger: Ledger, reactor: Reactor) -> OwnedReactor:
     with ledger.transaction() as tx:
-        environment = actors.environment(tx, "main", is_created=True)
-        assert environment is not None
+        environment = actors.made_environment(tx, "main")
         actor = reactors.put(tx, environment=environment, project="p", declaration=reactor.declaration)
         tx.change("UPDATE actors SET owner = NULL, token = NULL")
         process = processes.register(tx, public_id=ledger.ids.new("p"), machine="m", pid=1, pid_started=1, role="live")

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from pondage.define.project.durability import Durability
-from pondage.engine.attempt.executor import JobProgress
 from pondage.engine.services.leases import Leases
 from pondage.engine.worker.patient_calls import Aside
+from pondage.work.progress import JobProgress
 from tests.engine.plain import PlainExecutor, sqlite_world
 from tests.engine.worker.test_watch import Watched
 from tests.ledger.harness import SECOND, World

@@ -55,8 +55,7 @@ class Yard:
     def deploy(self, name: str, code: str) -> int:
         declaration = ReactorDeclaration(name=name, accumulators=(AccumulatorDeclaration(name=f"{name}_a"),))
         with self.ledger.transaction() as tx:
-            environment = actors.environment(tx, "main", is_created=True)
-            assert environment is not None
+            environment = actors.made_environment(tx, "main")
             return reactors.put(tx, environment=environment, project="p", declaration=declaration, code=code)
 
     def register(self, started: FakeProcess) -> int:

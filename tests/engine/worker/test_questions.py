@@ -6,19 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from pondage.engine.attempt.executor import JobProgress
 from pondage.engine.process.config import WorkerConfig
 from pondage.engine.process.questions import GRACE_S, for_questions
 from pondage.engine.worker.watch import Watch
 from pondage.kernel.demand.events import Tap
 from pondage.ledger.act import questions
 from pondage.ledger.kinds.kind import Answered
+from pondage.ledger.queue import processes
 from pondage.ledger.tables.history import Caller
+from pondage.ledger.upkeep.reap import reap_process
 from pondage.operations import questions as asking
 from pondage.operations.operation import Context, Level
 from pondage.project.project import load_project
 from pondage.project.questions import QuestionsTable
 from pondage.spark.jvm.settings import SparkSettings
+from pondage.work.progress import JobProgress
 from tests.engine.plain import Gate, PlainExecutor, engine_config, join_slots, make_worker
 from tests.ledger.harness import World, pond
 
@@ -72,6 +74,28 @@ def test_one_that_nobody_waits_for_any_more_is_stopped_and_says_cancelled(
     assert answer.failure is not None
     assert answer.failure.code == "CANCELLED"
     assert "cancelled" in answer.failure.message
+
+
+def test_one_that_took_its_process_down_is_lost_and_not_tried_again(
+    world: World, tmp_path: Path, executor: PlainExecutor
+) -> None:
+    world.deploy(pond("orders"))
+    gate = executor.act = Gate(lambda attempt: Answered("{}"))
+    asked = questions.submit(world.ledger, "main", "select repeat('x', 2000000000)", limit=1)
+    apart = make_worker(world, tmp_path, executor, role="questions")
+    assert apart.claim_one()
+    gate.wait_entered()
+    with world.ledger.reading() as tx:
+        (row,) = processes.alive(tx)
+    assert reap_process(world.ledger, row, reason="Spark ran out of memory") is not None
+    gate.opened.set()
+    join_slots()
+    answer = questions.result(world.ledger, asked)
+    assert answer is not None
+    assert answer.failure is not None
+    assert answer.failure.code == "QUERY_LOST"
+    assert "Spark ran out of memory" in answer.failure.message
+    assert not make_worker(world, tmp_path, executor, role="questions").claim_one()
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.engine.attempt.executor import JobProgress
 from pondage.engine.worker.slots import Slots
 from pondage.engine.worker.watch import Watch
 from pondage.kernel.demand.events import Kill, Tap
 from pondage.ledger.kinds.kind import Work
+from pondage.work.progress import JobProgress
 from tests.engine.plain import Gate, PlainExecutor, attempt_of, join_slots
 from tests.ledger.harness import World, pond
 

@@ -70,8 +70,7 @@ class CountExecutor(KindExecutor):
 def submit(ledger: Ledger, text: str) -> int:
     """Ask for a count."""
     with ledger.transaction() as tx:
-        environment = actors.environment(tx, "main", is_created=True)
-        assert environment is not None
+        environment = actors.made_environment(tx, "main")
         return executions.dispatch(
             tx,
             Dispatch(

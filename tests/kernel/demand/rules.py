@@ -28,7 +28,7 @@ from pondage.kernel.demand.events import (
     Withdraw,
 )
 from pondage.kernel.demand.gates import Gate
-from pondage.kernel.demand.state import Pacing
+from pondage.kernel.demand.state import Following, Pacing
 from tests.kernel.demand.rules_readers import QUARTER, Follower, hold_of
 from tests.kernel.demand.rules_state import Chunk, Pond, Ripple, Run, Source
 
@@ -94,6 +94,10 @@ class RulesHost:
                 key=key, start_f=pond.start_f, end_f=pond.end_f, delay=pond.delay, want=pond.want,
                 targets=pond.targets, is_failed=pond.is_failed, is_killed=pond.is_killed, is_blocked=pond.is_blocked,
                 failures=pond.failures,
+                following={
+                    name: Following(tz=each.tz, sure=each.sure, is_resting=each.is_resting)
+                    for name, each in pond.followers.items()
+                },
             )
             for key, pond in self._ponds.items()
         }  # fmt: skip

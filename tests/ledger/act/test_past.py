@@ -9,6 +9,7 @@ from pondage.kernel.demand.shape import PondKey
 from pondage.ledger.act import questions
 from pondage.ledger.act.as_of import AsOf, NotThere, as_of_run
 from pondage.ledger.data.inputs import query_inputs
+from pondage.ledger.upkeep import pruning
 from tests.ledger.harness import SECOND, Worker, World, pond
 
 
@@ -165,3 +166,18 @@ def test_as_of_a_run_a_bare_name_is_the_major_that_it_read(majors: World) -> Non
     assert seen(majors, "select * from by_kind", then)["by_kind"] == of_major(majors, 1), "also when it is gone"
     with pytest.raises(NotThere, match=r"by_kind has no completed Run of that time"):
         seen(majors, "select * from `by_kind@2`", then, "by_kind@2")
+
+
+def test_the_nearest_run_that_is_kept_is_read_and_told(world: World, thrice: Worker) -> None:
+    second = freshness(world, "sales")[1]
+    first, doomed, _ = snapshots(world, "sales")
+    thinned = run_id(world, "sales", 2)
+    with world.ledger.transaction() as tx:
+        tx.change("UPDATE runs SET thinned_at = 1 WHERE id = :id", id=thinned)
+        tx.change("UPDATE snapshots SET tombstoned_at = 1, swept_at = 1 WHERE id = :id", id=doomed)
+    marked = questions.kept_notes(world.ledger, "main", frozenset({"sales"}), AsOf(at=second))
+    assert pruning.prune(world.ledger) == 1
+    assert seen(world, "select * from sales", AsOf(at=second))["sales"] == first
+    gone = questions.kept_notes(world.ledger, "main", frozenset({"sales"}), AsOf(at=second))
+    assert marked == gone == ("sales#2 is not kept any more: this is sales#1, the nearest before it",)
+    assert questions.kept_notes(world.ledger, "main", frozenset({"sales", "orders"}), AsOf(at=second - 1)) == ()

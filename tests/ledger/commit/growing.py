@@ -29,6 +29,7 @@ from pondage.ledger.kinds.kind import Work
 from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.tables.actors import ponds
 from pondage.ledger.upkeep import pruning, reap, retention
+from pondage.ledger.upkeep.thinning import thin
 from pondage.work.snapshot import Changes, DataFile, Increment, SnapshotContent
 from tests.ledger.harness import SCHEMA, MakeDriver, Worker, World, pond
 
@@ -140,18 +141,16 @@ class Growing:
     def vacuum(self) -> None:
         """Let time pass, mark what is out of retention, and delete the files of what was marked a grace ago."""
         self.world.pass_time(86_400 * self.random.choice([0.2, 1.5]))
-        limits = {
-            "keep_runs": self.durability.keep_runs,
-            "retention_us": int(self.durability.retention_days * 86_400e6),
-        }
+        young_us = self.durability.keeping.all_us
+        thin(self.world.ledger)
         with self.world.ledger.transaction() as tx:
-            doomed = retention.unused(tx, **limits, read=retention.being_read(tx))
+            doomed = retention.unused(tx, young_us=young_us, read=retention.being_read(tx))
             retention.tombstone(tx, [each.id for each in doomed.snapshots])
         self.world.pass_time(GRACE_S)
         with self.world.ledger.transaction() as tx:
             marked = retention.tombstoned(tx, before=tx.now - 3_600_000_000)
             read = retention.being_read(tx)
-            used = retention.used_again(tx, [each.id for each in marked], **limits, read=read)
+            used = retention.used_again(tx, [each.id for each in marked], young_us=young_us, read=read)
             retention.revive(tx, used)
             for each in marked:
                 if each.id not in used:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from pondage.define.pond.definition import PondDefinition
+from pondage.define.project.durability import Durability
 from pondage.define.values.names import PondKey
 from pondage.engine.attempt.followed_tables import Following
 from pondage.kernel.demand.events import Force, Pulse
@@ -16,6 +17,7 @@ from pondage.ledger.kinds.compact import Compacted, CompactTask
 from pondage.ledger.kinds.kind import Work
 from pondage.ledger.kinds.ripple import RippleTask, Same, Written
 from pondage.ledger.upkeep import reap, retention
+from pondage.ledger.upkeep.thinning import thin
 from tests.ledger.commit.growing import Growing
 from tests.ledger.harness import MakeDriver, Worker, World, content, pond
 
@@ -111,22 +113,25 @@ def test_a_failed_compaction_leaves_the_table_and_is_not_repeated_at_once(world:
     assert compaction.begin_due(world.ledger) == 1
 
 
-def test_a_batch_stays_as_long_as_the_newest_table_shows_it(world: World) -> None:
+def test_a_batch_stays_as_long_as_the_newest_table_shows_it(make_driver: MakeDriver) -> None:
+    world = World(make_driver, durability=Durability(keep_runs=1))
     world.deploy(appending("raw"))
     worker = Worker(world)
     for _ in range(8):
         batch(world, worker)
     world.pass_time(86_400 * 400)
+    thin(world.ledger)
     with world.ledger.reading() as tx:
-        doomed = retention.unused(tx, keep_runs=1, retention_us=1, read=retention.being_read(tx))
+        doomed = retention.unused(tx, young_us=1, read=retention.being_read(tx))
     assert doomed.snapshots == []
     compaction.begin(world.ledger, "main", RAW)
     held = worker.claim()
     assert held is not None
     assert guarded.commit(world.ledger, held, Compacted(content(held, rows=8)), process=worker.id)
     world.pass_time(86_400 * 400)
+    thin(world.ledger)
     with world.ledger.reading() as tx:
-        doomed = retention.unused(tx, keep_runs=1, retention_us=1, read=retention.being_read(tx))
+        doomed = retention.unused(tx, young_us=1, read=retention.being_read(tx))
     assert len(doomed.snapshots) == 7, "all but the newest, which an unchanged Ripple goes on with"
 
 

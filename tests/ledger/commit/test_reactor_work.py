@@ -37,8 +37,7 @@ class Desk:
     def __init__(self, ledger: Ledger, jobs: tuple[str, ...] = ()) -> None:
         self.ledger = ledger
         with ledger.transaction() as tx:
-            environment = actors.environment(tx, "main", is_created=True)
-            assert environment is not None
+            environment = actors.made_environment(tx, "main")
             actor = reactors.put(
                 tx, environment=environment, project="p", declaration=DECLARED, entry="m:quote", code="c", jobs=jobs
             )

@@ -31,8 +31,7 @@ def ledger(make_driver: MakeDriver) -> Ledger:
 
 def deployed(ledger: Ledger) -> int:
     with ledger.transaction() as tx:
-        environment = actors.environment(tx, "main", is_created=True)
-        assert environment is not None
+        environment = actors.made_environment(tx, "main")
         return reactors.put(tx, environment=environment, project="p", declaration=QUOTE, entry="m:quote", code="c")
 
 

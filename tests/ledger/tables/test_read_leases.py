@@ -8,6 +8,7 @@ from pondage.kernel.demand.events import Force
 from pondage.ledger.tables import read_leases
 from pondage.ledger.tables.read_leases import LINGER_BEATS, ReadLeases
 from pondage.ledger.upkeep import reap, retention
+from pondage.ledger.upkeep.thinning import thin
 from tests.ledger.harness import SECOND, World, pond
 
 DAY = 86_400 * SECOND
@@ -31,9 +32,9 @@ def leases(world: World) -> ReadLeases:
 
 
 def doomed(world: World) -> set[int]:
+    thin(world.ledger)
     with world.ledger.reading() as tx:
-        read = retention.being_read(tx)
-        found = retention.unused(tx, keep_runs=1, retention_us=DAY, read=read).snapshots
+        found = retention.unused(tx, young_us=DAY, read=retention.being_read(tx)).snapshots
     return {each.id for each in found}
 
 

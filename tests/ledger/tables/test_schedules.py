@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pondage.define.pond.definition import ScheduleDefinition, TideDefinition, Triggers
+from pondage.define.values.cron import checked_cron
 from pondage.define.values.names import PondKey
+from pondage.errors import DefinitionError
 from pondage.kernel.demand.events import Clear, Kill, Pause, Resume, Sleep, Wake
 from pondage.ledger.tables.schedules import next_time
 from pondage.ledger.upkeep.replay import replay
@@ -16,6 +20,36 @@ from tests.ledger.harness import SECOND, World, pond, state
 
 def moment(text: str) -> int:
     return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()) * SECOND
+
+
+@pytest.mark.parametrize("line", ["0 0 30 2 *", "0 0 31 2,4,6,9,11 *", "0 6 30,31 feb *", "0 0 31 4/5 *"])
+def test_a_day_that_never_comes_is_refused_when_it_is_declared(line: str) -> None:
+    """It was taken, and the deploy failed as a mistake of Pondage."""
+    with pytest.raises(DefinitionError, match="none of these months has such a day") as refused:
+        checked_cron(line)
+    assert refused.value.code == "BAD_SCHEDULE"
+
+
+def _item(low: int, high: int) -> st.SearchStrategy[str]:
+    number = st.integers(low, high)
+    span = st.tuples(number, number).map(lambda both: f"{min(both)}-{max(both)}")
+    whole = st.one_of(st.just("*"), number.map(str), span)
+    return st.one_of(whole, st.tuples(whole, st.integers(1, high)).map(lambda both: f"{both[0]}/{both[1]}"))
+
+
+FIELDS = [st.lists(_item(*bounds), min_size=1, max_size=3).map(",".join)
+          for bounds in ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))]  # fmt: skip
+
+
+@given(st.tuples(*FIELDS).map(" ".join), st.sampled_from(["UTC", "Europe/Berlin", "Asia/Kathmandu"]))
+@settings(max_examples=500, deadline=None)
+def test_whatever_line_is_taken_has_a_next_time(line: str, zone: str) -> None:
+    now = moment("2026-11-19T12:00:00")
+    try:
+        checked_cron(line)
+    except DefinitionError:
+        return
+    assert next_time(line, zone, now) > now
 
 
 @pytest.mark.parametrize(

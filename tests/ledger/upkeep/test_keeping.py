@@ -9,12 +9,14 @@ import pytest
 from pondage.define.project.durability import Durability
 from pondage.kernel.demand.events import Clear, Force, Kill, Pulse, Tap, Wave
 from pondage.ledger.commit import guarded
+from pondage.ledger.data import past
 from pondage.ledger.kinds.ripple import Same, has_snapshot
 from pondage.ledger.tables import actors, pins
 from pondage.ledger.tables.environments import environment_id
 from pondage.ledger.tables.pins import Wanted
 from pondage.ledger.upkeep import leases, pruning, retention
 from pondage.ledger.upkeep.replay import Replayed, replay
+from pondage.ledger.upkeep.thinning import thin
 from tests.ledger.harness import SECOND, MakeDriver, World, pond, state
 
 DAY = 86_400 * SECOND
@@ -55,18 +57,21 @@ def test_old_runs_leave_in_batches_and_a_summary_of_each_stays(make_driver: Make
         world.send(Pulse(pond="sales@1"))
         worker.drain()
     world.clock.time += 2 * DAY
+    thin(world.ledger)
     assert pruning.prune(world.ledger) == 0, "their files are still there"
     with world.ledger.transaction() as tx:
         tx.change(
             """UPDATE snapshots SET tombstoned_at = 1, swept_at = 1 WHERE id NOT IN
                (SELECT o.snapshot FROM run_outputs o WHERE o.run IN (SELECT id FROM runs ORDER BY id DESC LIMIT 4))"""
         )
-    assert pruning.prune(world.ledger, dry_run=True) == 6
-    assert pruning.prune(world.ledger) == 6
+    assert pruning.prune(world.ledger, dry_run=True) == 8
+    assert pruning.prune(world.ledger) == 8
     assert pruning.prune(world.ledger) == 0
-    assert world.one("SELECT count(*) FROM runs") == 6
-    assert world.one("SELECT count(*) FROM history WHERE kind = 'run'") == 6
-    assert world.one("SELECT count(*) FROM dispatches") == 6
+    assert world.one("SELECT count(*) FROM runs") == 4
+    with world.ledger.reading() as tx:
+        gone = [past.runs_between(tx, pond, since=0, until=tx.now) for pond in tx.rows("SELECT id FROM ponds", int)]
+    assert [[run.number for run in runs] for runs in gone] == [[1, 2, 3, 4], [1, 2, 3, 4]]
+    assert world.one("SELECT count(*) FROM dispatches") == 4
     world.send(Pulse(pond="sales@1"))
     assert worker.drain() == ["orders", "sales"]
 
@@ -137,13 +142,14 @@ def test_a_pin_made_while_its_snapshots_were_marked_takes_the_mark_back(make_dri
     reading = worker.claim()
     assert reading is not None
     assert reading.claim.node == "sales", "its Run has pinned the Run of orders"
-    limits = {"keep_runs": 1, "retention_us": 0}
+    limits = {"young_us": 0}
     world.clock.time += SECOND
     world.send(Force(pond="orders@1"))
     again = worker.claim()
     assert again is not None
     worker.finish(again)
     world.clock.time += SECOND
+    thin(world.ledger)
     with world.ledger.transaction() as tx:
         (first,) = [row["id"] for row in tx.rows("SELECT id FROM snapshots ORDER BY id LIMIT 1")]
         assert isinstance(first, int)

@@ -17,7 +17,6 @@ from pondage.define.pond.definition import (
 )
 from pondage.define.pond.partition import PartitionColumn, PartitionDefinition
 from pondage.define.pond.verification import Verification
-from pondage.plan.deploy.graph import catchments
 from pondage.plan.deploy.planner import PlanError, checked, make_plan
 from pondage.plan.deploy.values import Deployed, Plan
 from pondage.views.plans.plan import plan_view
@@ -225,18 +224,10 @@ def test_a_plan_travels_as_json():
     assert msgspec.json.decode(msgspec.json.encode(made), type=Plan) == made
 
 
-def test_catchments_are_what_is_connected():
-    made = plan(
-        a_pond("a"), a_pond("b", "a"), a_pond("c"), a_pond("d", "missing"), a_pond("e", "missing"), a_pond("f", "c")
-    )
-    assert catchments(made.ponds) == [("a@1", "b@1"), ("c@1", "f@1"), ("d@1", "e@1")]
-
-
 def test_a_long_chain_needs_no_recursion():
     ponds = [a_pond("p0"), *(a_pond(f"p{n}", f"p{n - 1}") for n in range(1, 5_000))]
     made = plan(*ponds)
     assert not made.problems
-    assert len(catchments(made.ponds)) == 1
 
 
 def test_to_be_kept_up_to_date_is_the_same_contract_and_runs_nothing():

@@ -13,8 +13,10 @@ from pondage.cli.main import main
 from pondage.errors import NotFound, PondageError
 from pondage.ledger.act import inspections, questions
 from pondage.testing import published
-from pondage.views.ponds.checks import BrokenRule, breaking, read_checks
-from pondage.views.ponds.diff import TableDifference, comparison
+from pondage.views.ponds.checks import breaking, read_checks
+from pondage.views.ponds.diff import comparison
+from pondage.work.answers import BrokenRule
+from pondage.work.diff import TableDifference
 from tests.spark.pipeline import Pipeline
 
 pytestmark = pytest.mark.spark

@@ -16,11 +16,12 @@ from pondage.define.pond.run import Run
 from pondage.errors import PondageError
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.query.breaks import breaking_rows
-from pondage.spark.query.diff import TableDifference, compare
+from pondage.spark.query.diff import compare
 from pondage.spark.ripple.merge import Merge
 from pondage.spark.ripple.ripple import run_ripple
 from pondage.spark.rules.expectations import BadExpectation, ExpectationFailed
 from pondage.spark.session.driver import SparkDriver
+from pondage.work.diff import TableDifference
 from pondage.work.snapshot import ExpectationResult, SnapshotContent
 from tests.spark.support import rule, work
 

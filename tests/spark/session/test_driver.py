@@ -11,7 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from pondage.errors import PondageError
 from pondage.spark.ripple.ripple import run_ripple
-from pondage.spark.session.driver import Progress, SparkDriver
+from pondage.spark.session.driver import SparkDriver
+from pondage.work.progress import JobProgress
 from tests.patience import PATIENCE_S
 from tests.spark.support import until, work
 
@@ -77,12 +78,12 @@ def test_pools_are_used_again(driver: SparkDriver) -> None:
 
 
 def test_progress_counts_the_tasks_of_the_attempt_only(spark: SparkSession, driver: SparkDriver, token: str) -> None:
-    assert driver.progress(token) == Progress()
+    assert driver.progress(token) == JobProgress()
     spark.range(100, numPartitions=3).selectExpr("sum(id)").collect()
     progress = until(lambda: (seen := driver.progress(token)).tasks_done >= 4 and seen, "the tasks")
     assert progress.tasks_done == progress.tasks_all
     assert progress.jobs >= 1
-    assert driver.progress("unknown") == Progress()
+    assert driver.progress("unknown") == JobProgress()
 
 
 def test_the_stages_of_an_attempt_are_known_when_it_has_ended(

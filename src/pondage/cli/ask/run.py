@@ -11,9 +11,10 @@ from pondage.cli.follow.event import find_ponds
 from pondage.cli.follow.ponds import pulse_and_follow
 from pondage.cli.printing.output import print_json, print_view, styled
 from pondage.operations import ponds
-from pondage.views.answers import SampleTable, SampleView
+from pondage.views.answers import SampleView
 from pondage.views.ponds.show import PondShow
 from pondage.views.words import count_text
+from pondage.work.answers import SampleTable
 
 
 @verb

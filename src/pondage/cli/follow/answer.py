@@ -18,8 +18,8 @@ from pondage.cli.printing.output import print_table
 from pondage.define.values.suggestion import nearest
 from pondage.errors import PondageError
 from pondage.operations import ponds
-from pondage.views.answers import QueryView
 from pondage.views.words import count_text
+from pondage.work.answers import QueryView
 
 Answer = TypeVar("Answer")
 
@@ -94,9 +94,11 @@ def answer_of(
     return msgspec.json.decode(answer.result, type=kind)
 
 
+_LESS = "ask for less, or give it more memory: [questions] memory in pondage.toml"
 _HINTS = {
     "TIMEOUT": "ask for less, or give it more time: [questions] timeout_s in pondage.toml",
-    "QUERY_LOST": "ask for less, or give it more memory: [questions] memory in pondage.toml",
+    "QUERY_LOST": _LESS,
+    "OUT_OF_MEMORY": _LESS,
 }
 """What to do about failures that are the same whatever was asked."""
 

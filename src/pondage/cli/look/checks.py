@@ -11,8 +11,9 @@ from pondage.cli.printing.layout import Cell
 from pondage.cli.printing.output import print_json, print_table, print_title, print_view, state_cell
 from pondage.errors import NotFound
 from pondage.operations import ponds
-from pondage.views.ponds.checks import BreakingView, BrokenRule, ChecksView, RuleOutcome, RuleView
+from pondage.views.ponds.checks import BreakingView, ChecksView, RuleOutcome, RuleView
 from pondage.views.words import age_text
+from pondage.work.answers import BrokenRule
 
 SAMPLE = 20
 """How many breaking rows of one rule are shown at most."""

@@ -9,8 +9,9 @@ from pondage.cli.client.settings import Settings, settings_and_json, verb
 from pondage.cli.follow.answer import answer_of, value_text
 from pondage.cli.printing.output import print_table, print_title, print_view
 from pondage.operations.questions import diff_view
-from pondage.views.ponds.diff import DiffView, StateView, TableDifference
+from pondage.views.ponds.diff import DiffView, StateView
 from pondage.views.words import count_text
+from pondage.work.diff import TableDifference
 
 
 @verb

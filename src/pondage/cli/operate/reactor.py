@@ -7,19 +7,7 @@ import msgspec
 
 from pondage.cli.client.desk import asked, desk
 from pondage.cli.client.settings import Settings, Verb, settings_and_json
-from pondage.cli.operate.reactor_commands import (
-    fire,
-    fire_with,
-    kill,
-    pause,
-    push,
-    redrive,
-    reset,
-    resume,
-    revive,
-    skip,
-    sleep,
-)
+from pondage.cli.operate.reactor_commands import PLAIN, fire, fire_with, plain_command, push, redrive, reset, skip
 from pondage.cli.printing.output import print_json, print_list, print_pairs, print_table, print_view
 from pondage.operations import reactors
 from pondage.views.reactors.reactors import ReactorView
@@ -33,7 +21,7 @@ def reactor() -> None:
     """Look at reactors and command them: what arrives makes them fire."""
 
 
-for _verb in (fire, fire_with, pause, resume, sleep, kill, push, revive, redrive, skip, reset):
+for _verb in (fire, fire_with, push, redrive, skip, reset, *map(plain_command, PLAIN)):
     reactor.add_command(_verb)
 
 

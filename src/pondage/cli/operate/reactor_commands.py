@@ -48,44 +48,28 @@ def fire_with(settings: Settings, name: str, values: tuple[str, ...], timeout_s:
     _command(settings, name, "fire_with", cache, timeout_s=timeout_s, is_json=is_json)
 
 
-@click.command("pause", cls=Verb)
-@_NAME
-@settings_and_json
-def pause(settings: Settings, name: str, is_json: bool) -> None:
-    """Start nothing by itself from now on, retries included. A running fire ends; it survives crashes."""
-    _command(settings, name, "pause", None, timeout_s=30.0, is_json=is_json)
+PLAIN = {
+    "pause": "Start nothing by itself from now on, retries included. A running fire ends; it survives crashes.",
+    "resume": "Go on after a pause or a halt, at once with what waits.",
+    "sleep": "Pause, and forget what is wanted of its Pond. `pondage reactor resume` goes on.",
+    "kill": "Cancel the fire that runs and start nothing more. "
+    "Nothing is lost: `pondage reactor resume` runs it again.",
+    "revive": "Start a reactor that has failed, or its failed sources, again: "
+    "counters at zero, the same durable state.",
+}
+"""Commands that say nothing but themselves."""
 
 
-@click.command("resume", cls=Verb)
-@_NAME
-@settings_and_json
-def resume(settings: Settings, name: str, is_json: bool) -> None:
-    """Go on after a pause or a halt, at once with what waits."""
-    _command(settings, name, "resume", None, timeout_s=30.0, is_json=is_json)
+def plain_command(verb: str) -> click.Command:
+    """Answer the command of one of `PLAIN`."""
 
+    @click.command(verb, cls=Verb, help=PLAIN[verb])
+    @_NAME
+    @settings_and_json
+    def command(settings: Settings, name: str, is_json: bool) -> None:
+        _command(settings, name, verb, None, timeout_s=30.0, is_json=is_json)
 
-@click.command("sleep", cls=Verb)
-@_NAME
-@settings_and_json
-def sleep(settings: Settings, name: str, is_json: bool) -> None:
-    """Pause, and forget what is wanted of its Pond. `pondage reactor resume` goes on."""
-    _command(settings, name, "sleep", None, timeout_s=30.0, is_json=is_json)
-
-
-@click.command("kill", cls=Verb)
-@_NAME
-@settings_and_json
-def kill(settings: Settings, name: str, is_json: bool) -> None:
-    """Cancel the fire that runs and start nothing more. Nothing is lost: `pondage reactor resume` runs it again."""
-    _command(settings, name, "kill", None, timeout_s=30.0, is_json=is_json)
-
-
-@click.command("revive", cls=Verb)
-@_NAME
-@settings_and_json
-def revive(settings: Settings, name: str, is_json: bool) -> None:
-    """Start a reactor that has failed, or its failed sources, again: counters at zero, the same durable state."""
-    _command(settings, name, "revive", None, timeout_s=30.0, is_json=is_json)
+    return command
 
 
 @click.command("redrive", cls=Verb)

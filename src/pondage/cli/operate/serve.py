@@ -26,11 +26,26 @@ PORT = 8642
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 takes a free one.")
 @click.option("--allow-host", "hosts", multiple=True, metavar="NAME", help="Another name that clients may call it by.")
+@click.option(
+    "--sql",
+    "sql_port",
+    type=click.IntRange(0, 65535),
+    is_flag=False,
+    flag_value=8643,
+    metavar="[PORT]",
+    help="Serve the tables to BI tools, ADBC and JDBC, too: Arrow Flight SQL on this port (8643).",
+)
 @click.option("--tls-cert", type=click.Path(path_type=Path), help="A certificate, for https.")
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Its key.")
 @pass_settings
 def serve(
-    settings: Settings, host: str, port: int, hosts: tuple[str, ...], tls_cert: Path | None, tls_key: Path | None
+    settings: Settings,
+    host: str,
+    port: int,
+    hosts: tuple[str, ...],
+    sql_port: int | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
 ) -> None:
     """Serve the project's API: everything that the command line reads and does, for scripts and other machines.
 
@@ -54,7 +69,12 @@ def serve(
         click.echo(f"Pondage serves the page and the API of project {opened.project.name}:")
         click.echo(f"  {url_of(options, listening, token)}")
         click.echo(_where(opened.project, is_new=token is not None))
-        with service_of(opened) as service:
+        with ExitStack() as stack:
+            service = stack.enter_context(service_of(opened))
+            if sql_port is not None:
+                from pondage.server.sql.running import sql_door
+
+                click.echo(f"  SQL: {stack.enter_context(sql_door(service, options, sql_port))} (Arrow Flight SQL)")
             run(service, options, listening)
 
 

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from pondage.cli.client.settings import Settings
-from pondage.cli.printing.layout import Cell, Row
-from pondage.cli.printing.output import print_table, print_title
+from pondage.cli.printing.layout import Row
+from pondage.cli.printing.output import print_table, print_title, state_cell
 from pondage.views.jobs.jobs import ComponentView, JobRunDetail, JobRunView, JobView
 from pondage.views.words import duration_text, moment_text, size_text
 
 COMPONENT_COLUMNS = ("COMPONENT", "STATE", "TOOK", "ROWS", "NOTE")
 RUN_COLUMNS = ("RUN", "JOB", "STATE", "STARTED", "TOOK", "COMPONENTS", "NOTE")
 JOB_COLUMNS = ("JOB", "VERSION", "PROJECT", "COMPONENTS", "DEPLOYED", "NEXT")
-_STYLES = {
-    "OK": "green",
-    "ERROR": "bold red",
-    "ABORTED": "magenta",
-    "RUNNING": "bold cyan",
-    "SKIPPED": "dim",
-    "CANCELLED": "magenta",
-}
-
-
-def state(text: str) -> Cell:
-    """Answer a state in its colour."""
-    return Cell(text, _STYLES.get(text, ""))
 
 
 def component_rows(view: JobRunDetail) -> list[Row]:
@@ -31,7 +18,7 @@ def component_rows(view: JobRunDetail) -> list[Row]:
     return [
         (
             one.name,
-            state(one.state),
+            state_cell(one.state),
             _took(one.started_at, one.ended_at, view.at),
             _rows(view, one),
             _note(one, view.at),
@@ -117,7 +104,7 @@ def run_rows(runs: tuple[JobRunView, ...], now: int) -> list[Row]:
         (
             run.id,
             run.job,
-            state(run.state),
+            state_cell(run.state),
             moment_text(run.started_at)[:19],
             _took(run.started_at, run.ended_at, now),
             ", ".join(f"{count} {name}" for name, count in run.counts.items()),

@@ -68,7 +68,7 @@ def _rows(
     if widths is None:
         return None
     # A text at the right that would become a narrow tower is read better below its row.
-    if most > 2 and widths[-1] < min(NARROW, max(len(row[most - 1].text) for row in cells)):
+    if most > 2 and widths[-1] < min(NARROW, max((len(row[most - 1].text) for row in cells), default=0)):
         return None
     is_number = [name in numbers for name in names[:most]]
     room = None if width is None else width - len(INDENT)

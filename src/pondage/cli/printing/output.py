@@ -31,7 +31,14 @@ STATE_STYLES = {
     "ok": "green",
     "crashed": "bold red",
     "subsumed": "dim",
+    "OK": "green",
+    "ERROR": "bold red",
+    "ABORTED": "magenta",
+    "RUNNING": "bold cyan",
+    "SKIPPED": "dim",
+    "CANCELLED": "magenta",
 }
+"""Of Ponds and their Runs in small letters, of jobs in capitals."""
 
 
 def state_cell(state: str) -> Cell:

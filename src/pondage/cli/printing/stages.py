@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from pondage.cli.client.settings import Settings
 from pondage.cli.printing.layout import Row
 from pondage.cli.printing.output import print_table, print_title
-from pondage.views.runs.active import Progress, StageView
+from pondage.views.runs.active import Progress
 from pondage.views.words import duration_text, size_text
+from pondage.work.progress import StageView
 
 _FIGURES = ("STAGES", "TASKS", "WORK", "READ", "SHUFFLED", "SPILLED")
 

@@ -217,9 +217,11 @@ def example_directory(name: str = "retail") -> Path:
     for place in (package / "examples" / name, package.parent.parent / "examples" / name):
         if (place / "pondage.toml").is_file():
             return place
+    known = sorted(each.parent.name for each in (package.parent.parent / "examples").glob("*/pondage.toml"))
+    known = known or sorted(each.parent.name for each in (package / "examples").glob("*/pondage.toml"))
     raise ProjectError(
         f"the example {name!r} is not in this installation",
-        hint="pip install --force-reinstall pondage",
+        hint=f"there are: {', '.join(known)}" if known else "pip install --force-reinstall pondage",
         code="NO_EXAMPLE",
     )
 
@@ -234,7 +236,7 @@ def copy_example(target: Path, name: str = "retail") -> bool:
         return False
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise ProjectError(
-            f"{target} exists and is not the example", hint="pondage demo --into ANOTHER_DIRECTORY", code="EXISTS"
+            f"{target} exists and is not the example {name!r}", hint="name a directory that is not there", code="EXISTS"
         )
     shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*_LEFT_BEHIND))
     return True

@@ -14,8 +14,8 @@ from pondage.cli.printing.plan import print_plan
 from pondage.ledger.act.branching import Choice
 from pondage.operations import deployments
 from pondage.operations.uploads import Read
-from pondage.views.plans.analysis import InferredSchema
 from pondage.views.plans.plan import PlanView
+from pondage.work.answers import InferredSchema
 
 REMOVE_HELP = "Take a major away that has left the files, whoever still reads it."
 

@@ -13,7 +13,7 @@ PREFIX = "files:"
 """What the positions of folders are called."""
 Format = Literal["parquet", "csv", "json", "orc", "text", "avro"]
 Drift = Literal["fail", "add", "cast", "ignore"]
-Replaced = Literal["fail", "append", "ignore"]
+Replaced = Literal["fail", "append", "ignore", "replace"]
 Bad = Literal["fail", "quarantine"]
 
 

@@ -9,13 +9,14 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
     """Which files are meant: everything that decides it, so that the same question can be asked again later.
 
     `settle_us` leaves files that were touched so lately, `marker` those beside which no file says that they are
-    complete (`*` stands for the file's name).
+    complete (`*` stands for the file's name). `ignores_replaced`: another file under a known name is nothing to do.
     """
 
     path: str
     glob: str = "*"
     settle_us: int = 0
     marker: str | None = None
+    ignores_replaced: bool = False
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +37,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """What one Run takes, and what is known when it has: decided once, before anything is read.
 
     `lists` hold from then on; `batch` is the one of this Run's files. `more` files are left for the next Run, `waiting`
-    are not complete yet. `forgotten` is the last wish to take a file again that was granted.
+    are not complete yet. `forgotten` is the last wish to take a file again that was granted. `again` are those of this
+    Run's files that were taken before, as rows name them, when their older rows are to go.
     """
 
     folder: Folder
@@ -49,3 +51,4 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     more: int = 0
     waiting: int = 0
     forgotten: int = 0
+    again: tuple[str, ...] = ()

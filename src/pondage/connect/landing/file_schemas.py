@@ -59,6 +59,8 @@ def schemas_of(
             if form == "orc":
                 with system.open_input_file(place) as stream:
                     return _spark_schema(orc.ORCFile(stream).schema)
+            if form == "text":
+                return StructType([StructField("value", StringType())])
             return _of_csv(system, place, options) if header else StructType()
         except FileNotFoundError:
             raise  # it was there a moment ago: not a file that is broken

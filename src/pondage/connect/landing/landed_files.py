@@ -21,10 +21,10 @@ from pondage.connect.landing.asked import PREFIX, Asked, Bad, Drift, Format, Rep
 from pondage.connect.landing.decision import Decision, Folder, Group
 from pondage.connect.landing.drift import Unfit, reconciled
 from pondage.connect.landing.file_schemas import TYPED, schemas_of
-from pondage.connect.landing.listing import LandedFile, Seen, folder_values, look
-from pondage.connect.landing.reading import Reading, rows_of
+from pondage.connect.landing.listing import LandedFile, folder_values, found_files, look
+from pondage.connect.landing.reading import Reading, file_name, rows_of
 from pondage.connect.landing.taken_lists import Entry, Taken, read, write
-from pondage.define.pond.run import Run
+from pondage.define.pond.run import FILE_COLUMN, Run
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.size import data_bytes
 from pondage.errors import DefinitionError, PondageError
@@ -54,24 +54,30 @@ def rows_that_landed(spark: SparkSession, run: Run, asked: Asked) -> DataFrame:
     folder = Folder(
         path=asked.path, glob=asked.glob, marker=asked.marker,
         settle_us=0 if asked.settle is None else parsed_duration(asked.settle, what="settle"),
+        ignores_replaced=asked.replaced == "ignore",
     )  # fmt: skip
     key = f"{PREFIX}{asked.name or asked.path}"
     place, given = _place(run), run.position(key)
     before = None if given is None else msgspec.convert(given, Decision)
-    seen: list[Seen] = []
+    is_decided_now = False
 
     def decide() -> object:
-        seen.append(look(folder, now_us=time.time_ns() // 1_000))
-        return msgspec.to_builtins(_decided(spark, run, folder, asked, before, place, seen[0]))
+        nonlocal is_decided_now
+        is_decided_now = True
+        return msgspec.to_builtins(_decided(spark, run, folder, asked, before, place))
 
     decision = msgspec.convert(run.read_to(key, decide), Decision)
     run.leave(key, decision.more)
+    if asked.replaced == "replace":
+        run.exchange(key, decision.again)
     for each in decision.lists:
         run.keep_list(each.name)
     if decision.batch is None and before is not None:
         run.unchanged()
     entries = [] if decision.batch is None else read(place, decision.batch)
     taken = [each for each in entries if each.state in ("taken", "aside")]
+    if not is_decided_now:
+        _require_unchanged(folder.path, taken)
     reading = Reading(
         session=spark, form=_form(asked, [each.path for each in taken]), folder=asked.path, options=asked.options,
         header=asked.header, schema=decision.schema, groups=decision.groups, keep=asked.keep, bad=asked.bad,
@@ -83,13 +89,18 @@ def rows_that_landed(spark: SparkSession, run: Run, asked: Asked) -> DataFrame:
 def is_quiet(position: str, place: str, forgotten: Callable[[int], tuple[int, tuple[str, ...]]]) -> bool:
     """Answer, without Spark, whether a Run that goes on from this position would find nothing to do."""
     decision = msgspec.json.decode(position, type=Decision)
-    if decision.more or forgotten(decision.forgotten)[1]:
-        return False
-    seen = look(decision.folder, now_us=time.time_ns() // 1_000)
-    if seen.settling:
+    if decision.more:
         return False
     taken = Taken(place, decision.lists)
-    return not any(taken.is_new(each) or taken.is_replaced(each) for each in seen.files)
+    # A wish to take a file again that is gone is one for later.
+    taken.forget(forgotten(decision.forgotten)[1])
+    seen = look(
+        decision.folder, now_us=time.time_ns() // 1_000,
+        wanted=lambda each: taken.is_new(each) or taken.is_replaced(each),
+    )  # fmt: skip
+    if seen.settling:
+        return False
+    return all(decision.folder.ignores_replaced and not taken.is_new(each) for each in seen.files)
 
 
 def _decided(
@@ -99,17 +110,21 @@ def _decided(
     asked: Asked,
     before: Decision | None,
     place: str,
-    seen: Seen,
 ) -> Decision:
     lists = () if before is None else before.lists
     taken = Taken(place, lists)
     last, again = (0, ()) if run.outside is None else run.outside.forgotten(0 if before is None else before.forgotten)
     taken.forget(again)
+    seen = look(
+        folder, now_us=time.time_ns() // 1_000, see=taken.see,
+        wanted=lambda each: taken.is_new(each) or taken.is_replaced(each),
+    )  # fmt: skip
     new = [each for each in seen.files if taken.is_new(each)]
     other = [each for each in seen.files if taken.is_replaced(each)]
+    before_now = {each.path for each in other}.union(again)
     if other and asked.replaced == "fail":
         raise _replaced(other, folder)
-    if asked.replaced == "append":
+    if asked.replaced in ("append", "replace"):
         new = sorted([*new, *other])
     chosen = _bounded(new, asked)
     table = _table(before, asked.schema or ("value string" if asked.form == "text" else None))
@@ -117,13 +132,20 @@ def _decided(
         known = _required(table, asked.path)
         return Decision(folder=folder, schema=known.json(), lists=lists, waiting=len(seen.settling), forgotten=last)
     form = _form(asked, [each.path for each in chosen])
-    found = schemas_of(
-        spark, form, folder.path, [each.path for each in chosen], options=asked.options, header=asked.header
-    )
+    try:
+        found = schemas_of(
+            spark, form, folder.path, [each.path for each in chosen], options=asked.options, header=asked.header
+        )
+    except FileNotFoundError as error:
+        raise FilesRefused(
+            f"a file of {folder.path} went after it was listed: {error}",
+            code="FILE_GONE",
+            hint="let the next Run look at the folder anew: pondage clear POND",
+        ) from error
     table, groups, entries = _grouped(chosen, found, table, asked, form)
-    gone = taken.gone(each.path for each in seen.files)
+    gone = taken.gone()
     if gone:
-        run.logger.warning("%d files of %s are gone: %s", len(gone), folder.path, _named(gone))
+        run.logger.warning("%d files of %s are gone: %s", len(gone), folder.path, _named([each.path for each in gone]))
     ignored = other if asked.replaced == "ignore" else []
     run.logger.info("takes %d files of %s, %d are left", len(chosen), folder.path, len(new) - len(chosen))
     batch, lists = write(
@@ -131,7 +153,12 @@ def _decided(
         [
             *entries,
             *(Entry(path=each.path, size=each.size, modified=each.modified, state="ignored") for each in ignored),
-            *(Entry(path=each, size=-1, modified=-1, state="gone") for each in gone),
+            *gone,
+            # A wish that cannot be granted now is kept: whenever the file is there, it is a new one.
+            *(
+                Entry(path=each, size=0, modified=0, state="forgotten")
+                for each in sorted(set(again).difference((each.path for each in seen.files), seen.settling))
+            ),
         ],
         lists,
         at=time.time_ns() // 1_000,
@@ -140,8 +167,28 @@ def _decided(
     return Decision(
         folder=folder, schema=table.json(), groups=tuple(groups), lists=lists, batch=batch.name, files=len(chosen),
         bytes=sum(each.size for each in chosen), more=len(new) - len(chosen), waiting=len(seen.settling),
-        forgotten=last,
+        forgotten=last, again=tuple(
+            file_name(f"{folder.path}/{each.path}")
+            for each in chosen if asked.replaced == "replace" and each.path in before_now
+        ),
     )  # fmt: skip
+
+
+def _require_unchanged(folder: str, taken: Sequence[Entry]) -> None:
+    """Raise when files are not as they were when an earlier try of this Run decided to take them."""
+    now = {each.path: each for each in found_files(folder, [each.path for each in taken])}
+    changed = [
+        each.path
+        for each in taken
+        if (found := now.get(each.path)) is None or (found.size, found.modified) != (each.size, each.modified)
+    ]
+    if changed:
+        raise FilesRefused(
+            f"{len(changed)} files of {folder} that this Run had begun to take are gone or others now: "
+            f"{_named(changed)}",
+            code="FILE_GONE",
+            hint="put them back; or let the next Run look at the folder anew: pondage clear POND",
+        )
 
 
 def _grouped(
@@ -226,7 +273,8 @@ def _replaced(other: Sequence[LandedFile], folder: Folder) -> FilesRefused:
     return FilesRefused(
         f"{len(other)} files of {folder.path} were taken and are others now: {_named([each.path for each in other])}",
         code="FILE_REPLACED",
-        hint='say what to do: replaced="append" takes them again beside their old rows, replaced="ignore" leaves them',
+        hint='say what to do: replaced="append" takes them again beside their old rows, "ignore" leaves them, and '
+        '"replace" exchanges their rows in a table with mode="partition"',
     )
 
 
@@ -248,6 +296,12 @@ def checked(asked: Asked) -> None:
     if isinstance(asked.most, int) and (isinstance(asked.most, bool) or asked.most < 1):
         raise DefinitionError(
             f"sources.files: most={asked.most!r}", hint='give a number of files from 1, or "10 GB"', code="BAD_SIZE"
+        )
+    if asked.replaced == "replace" and FILE_COLUMN not in asked.keep:
+        raise DefinitionError(
+            f'sources.files: replaced="replace" without {FILE_COLUMN}',
+            hint=f'keep the column that says which rows are to be exchanged: keep=["{FILE_COLUMN}"]',
+            code="BAD_OPTION",
         )
     unknown = sorted(set(asked.keep) - {"_file", "_landed_at"})
     if unknown:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable
+import stat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 import msgspec
 from pyarrow import fs
@@ -34,43 +37,92 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     settling: tuple[str, ...]
 
 
-def look(folder: Folder, *, now_us: int) -> Seen:
+def look(
+    folder: Folder,
+    *,
+    now_us: int,
+    wanted: Callable[[LandedFile], bool] = lambda _: True,
+    see: Callable[[str], None] = lambda _: None,
+) -> Seen:
     """Answer the files of the folder and of all folders below it; raises `PondageError` when it cannot be listed.
 
-    Names that begin with `_` or `.` are passed over, as Spark does it: they belong to whoever is still writing.
+    Names that begin with `_` or `.` are passed over, as Spark does it: they belong to whoever is still writing. `see`
+    is told every file that is meant; only those that are `wanted` are kept, so that many known ones cost no memory.
     """
-    system, root = store_of(folder.path, code="NO_FILE")
-    root = root.rstrip("/")
+    means = matcher(folder.glob)
+    is_marker = (lambda _: False) if folder.marker is None else matcher(folder.marker)
+    # A marker may be listed before its file or after it.
+    markers: set[str] | None = None if folder.marker is None else set()
+    found: list[LandedFile] = []
     try:
-        found = system.get_file_info(fs.FileSelector(root, recursive=True))
+        for file in _listed(folder.path):
+            if markers is not None and is_marker(file.path):
+                markers.add(file.path)
+            if not _is_hidden(file.path) and means(file.path) and not is_marker(file.path):
+                see(file.path)
+                if wanted(file):
+                    found.append(file)
     except OSError as error:
         raise PondageError(
             f"the folder {folder.path} cannot be listed: {error}",
             code="NO_FILE",
             hint="see that it exists and that the worker may read it; an empty folder is fine",
         ) from error
-    listed = {each.path.removeprefix(root).lstrip("/"): each for each in found if each.type == fs.FileType.File}
-    wanted = matcher(folder.glob)
-    names = [name for name in listed if not _is_hidden(name) and wanted(name)]
-    if folder.marker is not None:
-        is_marker = matcher(folder.marker)
-        names = [name for name in names if not is_marker(name)]
-    waiting = [name for name in names if _waits(name, listed, folder, now_us)]
-    skipped = set(waiting)
+    waiting = {each.path for each in found if _waits(each, markers, folder, now_us)}
     return Seen(
-        files=tuple(sorted(_landed(name, listed[name]) for name in names if name not in skipped)),
-        settling=tuple(sorted(waiting)),
+        files=tuple(sorted(each for each in found if each.path not in waiting)), settling=tuple(sorted(waiting))
     )
+
+
+def _listed(place: str) -> Iterator[LandedFile]:
+    """Answer every file below a folder, one after the other."""
+    system, root = store_of(place, code="NO_FILE")
+    root = root.rstrip("/")
+    if isinstance(system, fs.LocalFileSystem):
+        yield from _local(Path(root))
+        return
+    for each in system.get_file_info(fs.FileSelector(root, recursive=True)):
+        if each.type == fs.FileType.File:
+            yield _landed(each.path.removeprefix(root).lstrip("/"), each)
+
+
+def _local(root: Path) -> Iterator[LandedFile]:
+    """Answer the same of this machine, where a look at each file is not kept."""
+    above = [""]
+    while above:
+        folder = above.pop()
+        with os.scandir(root / folder) as found:
+            for each in found:
+                if each.is_dir():
+                    above.append(f"{folder}{each.name}/")
+                    continue
+                try:
+                    known = each.stat()
+                except FileNotFoundError:
+                    continue  # it went while we looked
+                if stat.S_ISREG(known.st_mode):
+                    yield LandedFile(
+                        modified=known.st_mtime_ns // 1_000, path=f"{folder}{each.name}", size=known.st_size
+                    )
+
+
+def found_files(folder: str, names: Sequence[str]) -> list[LandedFile]:
+    """Answer those of these files that are there, as they are now."""
+    system, root = store_of(folder, code="NO_FILE")
+    found = system.get_file_info([f"{root.rstrip('/')}/{name}" for name in names]) if names else []
+    return [_landed(name, each) for name, each in zip(names, found, strict=True) if each.type == fs.FileType.File]
 
 
 def _landed(name: str, info: fs.FileInfo) -> LandedFile:
     return LandedFile(modified=(info.mtime_ns or 0) // 1_000, path=name, size=info.size)
 
 
-def _waits(name: str, listed: dict[str, fs.FileInfo], folder: Folder, now_us: int) -> bool:
-    if folder.settle_us and (listed[name].mtime_ns or 0) // 1_000 > now_us - folder.settle_us:
+def _waits(file: LandedFile, markers: set[str] | None, folder: Folder, now_us: int) -> bool:
+    if folder.settle_us and file.modified > now_us - folder.settle_us:
         return True
-    return folder.marker is not None and not any(each in listed for each in _markers(name, folder.marker))
+    if markers is None or folder.marker is None:
+        return False
+    return not any(each in markers for each in _markers(file.path, folder.marker))
 
 
 def _markers(name: str, marker: str) -> Iterable[str]:

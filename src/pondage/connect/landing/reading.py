@@ -6,22 +6,32 @@ import json
 from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import quote
 
 import msgspec
 
 from pondage.connect.files import lenient_reader, whole_rows
 from pondage.connect.landing.decision import Group
 from pondage.connect.landing.taken_lists import Entry
-from pondage.define.pond.run import Run
-from pondage.spark.files.storage import readable_path, spark_path
+from pondage.define.pond.run import FILE_COLUMN, Run
+from pondage.spark.files.storage import local_path, readable_path, spark_path
 from pondage.work.snapshot import BAD
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-_METADATA = {"_file": "file_path", "_landed_at": "file_modification_time"}
+_AS_THEY_ARE = "/_-!.~'()*,;:$&+=@"
+"""What Java leaves as it is in the path of a URI, beside letters and digits of any language."""
+_METADATA = {FILE_COLUMN: "file_path", "_landed_at": "file_modification_time"}
 _LENIENT = ("csv", "json")
+
+
+def file_name(place: str) -> str:
+    """Answer the name of a file as Spark has it in `_metadata.file_path`."""
+    local = local_path(place)
+    scheme, sign, path = ("file", ":", str(local)) if local is not None else place.partition("://")
+    return f"{scheme}{sign}" + "".join(quote(each, safe=_AS_THEY_ARE) if each.isascii() else each for each in path)
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +151,7 @@ def _aside(reading: Reading, table: StructType, group: Group, files: Sequence[En
 def _empty(reading: Reading, table: StructType) -> DataFrame:
     from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
-    kinds = {"_file": "string", "_landed_at": "timestamp"}
+    kinds = {FILE_COLUMN: "string", "_landed_at": "timestamp"}
     columns = [F.lit(None).cast(each.dataType).alias(each.name) for each in table.fields]
     kept = [F.lit(None).cast(kinds[each]).alias(each) for each in reading.keep]
     return reading.session.range(0).select(*columns, *kept)

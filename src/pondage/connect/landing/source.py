@@ -40,7 +40,9 @@ def files(
       in rows before), `"cast"` also takes narrower types and texts, `"ignore"` leaves unknown columns out. A column
       that is missing is null, but for `"fail"`.
     - What cannot be read as the table fails the Ripple, or with `bad="quarantine"` goes to `TABLE__bad`, the reason in
-      `_bad`. `replaced` says what to do with a file that was taken and is another one now.
+      `_bad`. `replaced` says what to do with a file that was taken and is another one now: `"fail"`, `"append"` takes
+      it again beside its old rows, `"ignore"` leaves it. `"replace"` exchanges its rows, in a Pond with
+      `mode="partition"` and `keep=["_file"]`; there a partition then has the rows of all its files, whenever they come.
     - `folders=True` makes columns of folders like `day=2026-01-01`.
     - `most` (`"10 GB"`, or a number of files) bounds a Run, the oldest first; the next Run follows at once.
     - `settle="30s"` leaves files that were just written, `marker="*.done"` those beside which no such file lies.
@@ -48,7 +50,7 @@ def files(
     - `name` tells two readers of one folder apart.
 
     When nothing is new the Ripple ends as unchanged. What was decided is read again by whoever tries the Run again.
-    Raises `PondageError`: DRIFT, BAD_FILE, FILE_REPLACED, NO_SCHEMA, NO_FILE, BAD_OPTION.
+    Raises `PondageError`: DRIFT, BAD_FILE, FILE_REPLACED, FILE_GONE, NO_SCHEMA, NO_FILE, BAD_OPTION.
     """
     # pyarrow and Spark's types are imported when a Ripple runs, not when a project is read.
     from pondage.connect.landing.landed_files import rows_that_landed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
@@ -20,9 +21,10 @@ from pondage.connect.landing.decision import List
 from pondage.connect.landing.listing import LandedFile
 from pondage.connect.stores import store_of
 
-State = Literal["taken", "aside", "ignored", "gone"]
+State = Literal["taken", "aside", "ignored", "gone", "forgotten"]
 FILE = "list.parquet"
 BATCH = 65_536
+_TOLD, _THERE = 1, 2
 _SCHEMA = pa.schema([
     ("path", pa.string()),
     ("size", pa.int64()),
@@ -49,45 +51,70 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Taken:
-    """The files that some lists hold, newer lists before older ones: their identities in few bytes."""
+    """The files that some lists hold, newer lists before older ones: their identities in few bytes.
+
+    A million paths as Python's texts would be some hundred megabytes, so only their hashes are kept. Two files whose
+    names have the same hash would have to have the same size and time, too, to be taken for each other in silence.
+    """
 
     def __init__(self, place: str, lists: Sequence[List]) -> None:
         self._place = place
         self._lists = lists
-        # A million paths as Python's texts would be some hundred megabytes. Two files whose names have the same hash
-        # would have to have the same size and time, too, to be taken for each other in silence.
-        self._found: dict[int, int] = {}
-        self._gone: set[int] = set()
+        self._positions: dict[int, int] = {}
+        self._identities = array("q")
+        self._marks = bytearray()
         for each in lists:
             for batch in _batches(place, each.name, ["path", "size", "modified", "state"]):
                 columns = (batch.column(name).to_pylist() for name in batch.schema.names)
                 for path, size, modified, state in zip(*columns, strict=True):
-                    self._found[hash(path)] = hash((size, modified))
-                    if state == "gone":
-                        self._gone.add(hash(path))
+                    if state == "forgotten":
+                        self.forget([path])
+                    else:
+                        self._add(path, hash((size, modified)), _TOLD if state == "gone" else 0)
+
+    def _add(self, path: str, identity: int, mark: int) -> None:
+        position = self._positions.setdefault(hash(path), len(self._identities))
+        if position == len(self._identities):
+            self._identities.append(identity)
+            self._marks.append(mark)
+        else:
+            self._identities[position] = identity
+            self._marks[position] = mark
 
     def forget(self, paths: Iterable[str]) -> None:
         """Take it that these files were never there."""
         for path in paths:
-            self._found.pop(hash(path), None)
-            self._gone.discard(hash(path))
+            position = self._positions.pop(hash(path), None)
+            if position is not None:
+                self._marks[position] |= _THERE
 
     def is_new(self, file: LandedFile) -> bool:
         """Answer whether no file of that name was taken."""
-        return hash(file.path) not in self._found
+        return hash(file.path) not in self._positions
 
     def is_replaced(self, file: LandedFile) -> bool:
         """Answer whether another file was there under that name when it was taken."""
-        found = self._found.get(hash(file.path))
-        return found is not None and found != hash((file.size, file.modified))
+        position = self._positions.get(hash(file.path))
+        return position is not None and self._identities[position] != hash((file.size, file.modified))
 
-    def gone(self, paths: Iterable[str]) -> list[str]:
-        """Answer what was taken, is not among these any more, and was not said to be gone yet."""
-        missing = self._found.keys() - self._gone - {hash(each) for each in paths}
-        if not missing:
+    def see(self, path: str) -> None:
+        """Take it that a file of this name is there now."""
+        position = self._positions.get(hash(path))
+        if position is not None:
+            self._marks[position] |= _THERE
+
+    def gone(self) -> list[Entry]:
+        """Answer what was taken, was not seen, and was not said to be gone yet, as it was when it was taken."""
+        if 0 not in self._marks:
             return []
-        names = (path for each in self._lists for path in _read(self._place, each.name, ["path"])["path"].to_pylist())
-        return sorted({name for name in names if hash(name) in missing})
+        found: dict[str, Entry] = {}
+        for each in self._lists:
+            for batch in _batches(self._place, each.name, ["path", "size", "modified"]):
+                for path, size, modified in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                    position = self._positions.get(hash(path))
+                    if position is not None and not self._marks[position]:
+                        found[path] = Entry(path=path, size=size, modified=modified, state="gone")
+        return [found[path] for path in sorted(found)]
 
 
 def entries(place: str, lists: Sequence[List]) -> dict[str, Entry]:

@@ -16,6 +16,9 @@ from pondage.define.pond.verification import Verification
 Coherence = bool | Literal["required"]
 """Does a Run read Sources that stand on the same Runs of what they have in common: if it can, or always?"""
 
+Reading = Literal["none", "tap", "pulse"]
+"""What somebody who reads a Pond asks of it."""
+
 Scalar = str | int | float | bool | None
 RuleKind = Literal[
     "rows", "not_null", "between", "in_set", "check", "bad_rows", "matches", "unique", "foreign_key", "fresh", "volume"
@@ -53,6 +56,16 @@ class FollowDefinition(msgspec.Struct, frozen=True, kw_only=True):
     tz: str = "UTC"
     sure: float = 0.3
     is_resting: bool = False
+
+
+class ReadingDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """What a read asks of the Pond: nothing, a Tap with the first read of each Run, or a Pulse.
+
+    A reader who waits does so for `wait_us` at most; None is twice the time that the data takes from the Inlets on.
+    """
+
+    asks: Reading = "none"
+    wait_us: int | None = None
 
 
 class TideDefinition(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,6 +234,8 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     partition: PartitionDefinition | None = None
     coherent: Coherence = True
     fuse: bool = False
+    keep: str = ""
+    """Which of its Runs stay as they become older; empty: as the project says."""
     pool: str | None = None
     labels: tuple[str, ...] = ()
     publish: tuple[FormatDefinition, ...] = ()
@@ -233,6 +248,7 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     borrowed: str = ""
     """The environment whose Pond it only shows; empty for a Pond that computes."""
     feed: FeedDefinition | None = None
+    reading: ReadingDefinition = ReadingDefinition()
 
     @property
     def major(self) -> int:

@@ -8,7 +8,7 @@ from typing import Generic, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from pondage.define.pond.definition import Coherence, Retries, Scalar, SourceDefinition
+from pondage.define.pond.definition import Coherence, Reading, Retries, Scalar, SourceDefinition
 from pondage.define.pond.expectation import Expectations, flattened
 from pondage.define.pond.partition import Expected, Late, Nulls
 from pondage.define.pond.pond import Pond
@@ -64,11 +64,14 @@ def pond(
     late: Late = "refuse",
     expected: Expected | None = None,
     coherent: Coherence | None = None,
+    keep: str | None = None,
     timeout: str | None = None,
     progress_lease: str | None = None,
     pool: str | None = None,
     labels: Iterable[str] = (),
     publish: Formats = (),
+    reading: Reading | None = None,
+    wait: str | None = None,
     always: bool = False,
 ) -> Callable[[Callable[P, R]], PondFunction[P, R]]: ...
 
@@ -101,11 +104,14 @@ def pond(
     late: Late = "refuse",
     expected: Expected | None = None,
     coherent: Coherence | None = None,
+    keep: str | None = None,
     timeout: str | None = None,
     progress_lease: str | None = None,
     pool: str | None = None,
     labels: Iterable[str] = (),
     publish: Formats = (),
+    reading: Reading | None = None,
+    wait: str | None = None,
     always: bool = False,
 ) -> PondFunction[P, R] | Callable[[Callable[P, R]], PondFunction[P, R]]:
     """Make a Pond of a function: its parameters are its Sources, its name is the Pond's and its only Ripple's.
@@ -122,8 +128,8 @@ def pond(
             owner=owner, tags=tags, window=window, wave=wave, pacing=pacing, tide=tide, schedule=schedule,
             retries=retries, mode=mode, keys=keys, verify=verify, by=by, null=null,
             within=within, late=late, expected=expected,
-            coherent=coherent, timeout=timeout,
-            progress_lease=progress_lease, pool=pool, labels=labels, publish=publish,
+            coherent=coherent, keep=keep, timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels,
+            publish=publish, reading=reading, wait=wait,
         )  # fmt: skip
         made.function = function
         made.place = place_of_function(function)

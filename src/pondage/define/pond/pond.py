@@ -16,6 +16,8 @@ from pondage.define.pond.definition import (
     Coherence,
     PondDefinition,
     ReadDefinition,
+    Reading,
+    ReadingDefinition,
     Retries,
     RippleDefinition,
     Scalar,
@@ -77,19 +79,23 @@ class Pond:
         expected: Expected | None = None,
         coherent: Coherence | None = None,
         fuse: bool = False,
+        keep: str | None = None,
         timeout: str | None = None,
         progress_lease: str | None = None,
         pool: str | None = None,
         labels: Iterable[str] = (),
         publish: Formats = (),
+        reading: Reading | None = None,
+        wait: str | None = None,
     ) -> None:
         self.place = place_of_caller()
         self.name = checked_name(name, what="Pond", place=self.place)
         self.settings: PondSettings = checked_settings(
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
             tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, verify=verify, by=by, null=null,
-            within=within, late=late, expected=expected, coherent=coherent, fuse=fuse,
-            timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish, place=self.place,
+            within=within, late=late, expected=expected, coherent=coherent, fuse=fuse, keep=keep,
+            timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish,
+            reading=reading, wait=wait, place=self.place,
         )  # fmt: skip
         self.ripples: dict[str, Ripple] = {}
         self.sources: dict[str, Source] = {}
@@ -324,7 +330,9 @@ class Pond:
             verify=settings.verify if settings.mode == "auto" else None,
             partition=settings.partition,
             coherent=True if settings.coherent is None else settings.coherent,
+            reading=ReadingDefinition(asks=settings.reading or "none", wait_us=settings.wait_us),
             fuse=settings.fuse,
+            keep=settings.keep,
             pool=settings.pool,
             labels=settings.labels,
             publish=settings.publish,

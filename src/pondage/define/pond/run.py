@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -17,6 +17,8 @@ from pondage.errors import PondageError
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+FILE_COLUMN = "_file"
+"""The column in which rows say which file they are from."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -109,6 +111,7 @@ class Run:
         self._set_aside: list[DataFrame] = []
         self._left: dict[str, int] = {}
         self._lists: dict[str, None] = {}
+        self._exchanged: dict[str, frozenset[str]] = {}
 
     @property
     def is_full(self) -> bool:
@@ -285,6 +288,15 @@ class Run:
     def lists(self) -> tuple[str, ...]:
         """Answer the lists that this Run's positions speak of. For the worker."""
         return tuple(self._lists)
+
+    def exchange(self, name: str, files: Iterable[str]) -> None:
+        """Say that this Run brings rows of whole files, and that older rows of these go. For sources."""
+        self._exchanged[name] = frozenset(files)
+
+    @property
+    def exchanged(self) -> frozenset[str] | None:
+        """Answer the files whose older rows go; None: what is returned is no rows of whole files. For the worker."""
+        return frozenset().union(*self._exchanged.values()) if self._exchanged else None
 
     def leave(self, name: str, count: int) -> None:
         """Say that this Run leaves so much for the next one, which then begins at once. For sources."""

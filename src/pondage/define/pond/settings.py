@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import msgspec
 
@@ -11,6 +11,7 @@ from pondage.define.pond.calendar import checked_windows
 from pondage.define.pond.definition import (
     Coherence,
     FormatDefinition,
+    Reading,
     Retries,
     ScheduleDefinition,
     TideDefinition,
@@ -23,6 +24,7 @@ from pondage.define.pond.trigger import Tide, Wave
 from pondage.define.pond.verification import DEFAULT, Verification, parsed_verification
 from pondage.define.pond.window import Schedule, Window
 from pondage.define.values.duration import parsed_duration, parsed_seconds
+from pondage.define.values.keep import parsed_keep
 from pondage.define.values.names import checked_name, parsed_version
 from pondage.errors import DefinitionError
 
@@ -54,11 +56,15 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     coherent: Coherence | None
     """None leaves it to the project."""
     fuse: bool
+    keep: str
     timeout_s: float | None
     progress_lease_s: float | None
     pool: str | None
     labels: tuple[str, ...]
     publish: tuple[FormatDefinition, ...]
+    reading: Reading | None
+    """None leaves it to the project, as that of `wait_us` does."""
+    wait_us: int | None
 
 
 def checked_settings(
@@ -83,11 +89,14 @@ def checked_settings(
     expected: Expected | None,
     coherent: Coherence | None,
     fuse: bool,
+    keep: str | None,
     timeout: str | None,
     progress_lease: str | None,
     pool: str | None,
     labels: Iterable[str],
     publish: Formats,
+    reading: Reading | None,
+    wait: str | None,
     place: str,
 ) -> PondSettings:
     """Answer the settings, or raise `DefinitionError` for the first that is wrong."""
@@ -125,12 +134,32 @@ def checked_settings(
         partition=checked_partition(mode, by, null=null, within=within, late=late, expected=expected, place=place),
         coherent=checked_coherence(coherent, place),
         fuse=fuse,
+        keep=_keep(keep, place),
         timeout_s=parsed_seconds(timeout, "timeout", place),
         progress_lease_s=parsed_seconds(progress_lease, "progress_lease", place),
         pool=None if pool is None else checked_name(pool, what="pool", place=place),
         labels=_texts(labels, "labels", place),
         publish=checked_formats(publish, place),
+        reading=checked_reading(reading, place),
+        wait_us=checked_wait(wait, place),
     )
+
+
+def checked_reading(reading: object, place: str) -> Reading | None:
+    """Answer what a read asks for; raises `DefinitionError` for what is none of the three."""
+    if reading is None:
+        return None
+    for known in get_args(Reading):
+        if reading == known:
+            return cast(Reading, known)
+    raise _refused(f"reading is {reading!r}", 'choose "none", "tap" or "pulse"', place)
+
+
+def checked_wait(wait: str | None, place: str) -> int | None:
+    """Answer how long a reader waits at most, in microseconds: a duration, or `"0"` for not at all."""
+    if wait is None:
+        return None
+    return 0 if wait == "0" else parsed_duration(wait, what="wait", place=place)
 
 
 def checked_coherence(coherent: object, place: str) -> Coherence | None:
@@ -140,6 +169,12 @@ def checked_coherence(coherent: object, place: str) -> Coherence | None:
     if coherent == "required":
         return "required"
     raise _refused(f"coherent is {coherent!r}", 'choose True, False or "required"', place)
+
+
+def _keep(keep: str | None, place: str) -> str:
+    if keep is not None:
+        parsed_keep(keep, place=place)
+    return keep or ""
 
 
 def _keys(keys: Iterable[str], mode: Mode, place: str) -> tuple[str, ...]:

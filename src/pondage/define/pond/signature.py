@@ -13,8 +13,6 @@ import msgspec
 from pondage.define.values.place import place_of_function
 from pondage.errors import DefinitionError
 
-INJECTED = ("spark", "run")
-
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """One parameter that stands for a table: `optional` when it is written `name: X | None = None`."""

@@ -6,6 +6,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from pondage.define.values.keep import Keep, KeepStep, parsed_keep
+
+HOUR_US = 3_600_000_000
+DAY_US = 24 * HOUR_US
 MOST_SLOTS = 10_000
 """The largest pool: each slot is a row."""
 SHORTEST_S = 0.01
@@ -39,11 +43,28 @@ class Durability(msgspec.Struct, frozen=True, kw_only=True):
     termination_grace_s: float = 172_800.0
     """What may run only once (`restartable: false`) cannot be given back: so long a draining worker waits for it."""
     keep_runs: int = 5
+    """So many completed Runs of a Pond stay, however old they are."""
     retention_days: float = 30.0
+    keep: str = ""
+    """Which Runs stay as they become older; empty: all of an hour, the last of each hour of two days, and then of each
+    day up to `retention_days`."""
     reads_keep: float = 120.0
     """Days for which the read log says who read what."""
     progress_lease_s: float | None = None
     """Without a finished task for so long a Ripple fails; None, the default, leaves it its time."""
+
+    @property
+    def keeping(self) -> Keep:
+        """Answer which Runs stay as they become older, where a Pond does not say otherwise."""
+        if self.keep:
+            return parsed_keep(self.keep, what="durability.keep")
+        longest_us = int(min(self.retention_days, LONGEST_S) * DAY_US)
+        return Keep(
+            steps=tuple(
+                KeepStep(until_us=min(until_us, longest_us), every_us=every_us)
+                for until_us, every_us in ((HOUR_US, 0), (2 * DAY_US, HOUR_US), (longest_us, DAY_US))
+            )
+        )
 
     @property
     def can_miss_two_beats(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -114,16 +114,6 @@ class Walk:
     def result(self) -> dict[str, object]:
         """Give the values of the leaves that ran."""
         return {name: self._values[name] for name in self.visited if not self._topology[name].targets}
-
-
-def run_topology(
-    topology: Topology, functions: Mapping[str, Callable[..., object]], inputs: Mapping[str, object]
-) -> tuple[list[str], dict[str, object]]:
-    """Run plain functions over a topology; gives the nodes that ran and the values of the leaves."""
-    walk = Walk(topology, inputs)
-    for name, arguments in walk.calls():
-        walk.settle(name, functions[name](*arguments))
-    return walk.visited, walk.result()
 
 
 def _ordered(topology: Topology) -> list[str]:

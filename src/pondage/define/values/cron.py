@@ -1,4 +1,4 @@
-"""The check of a cron line. Only the form is checked here; what the times are is asked of a library by the timer."""
+"""The check of a cron line: its form, and that a time comes at all. What the times are a library tells the timer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pondage.errors import DefinitionError
 _MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _DAYS = {name: number for number, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
+_LENGTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 _FIELDS: tuple[tuple[str, int, int, dict[str, int]], ...] = (
     ("minute", 0, 59, {}),
     ("hour", 0, 23, {}),
@@ -28,7 +29,23 @@ def checked_cron(text: object, *, place: str | None = None) -> str:
         for item in field.split(","):
             if not _is_valid(item, low, high, names):
                 raise _refused(f"cron line {text!r}: {item!r} is no {name} ({low} to {high})", place)
+    days, months = (_values(fields[number], *_FIELDS[number][1:]) for number in (2, 3))
+    # With a day of the week beside it, either of them will do.
+    if fields[4] == "*" and min(days) > max(_LENGTHS[each - 1] for each in months):
+        raise _refused(f"cron line {text!r}: none of these months has such a day", place)
     return " ".join(fields)
+
+
+def _values(field: str, low: int, high: int, names: dict[str, int]) -> set[int]:
+    """Answer the numbers that a valid field means."""
+    found: set[int] = set()
+    for item in field.split(","):
+        span, has_step, step = item.partition("/")
+        first, has_end, last = span.partition("-")
+        start = low if span == "*" else _number(first, names) or 0
+        end = _number(last, names) or 0 if has_end else high if has_step or span == "*" else start
+        found.update(range(start, end + 1, int(step or 1)))
+    return found
 
 
 def _is_valid(item: str, low: int, high: int, names: dict[str, int]) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 from pondage.engine.attempt.attempt import Attempt
 from pondage.ledger.kinds.kind import Ending
 from pondage.work.failure import Failure
+from pondage.work.progress import JobProgress
 
 
 class Crashed(msgspec.Struct, frozen=True):
@@ -19,16 +20,6 @@ class Crashed(msgspec.Struct, frozen=True):
 
 Result = Ending | Crashed
 """What an execution gave: an end that is committed, or a program that died."""
-
-
-class JobProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far an attempt's jobs are."""
-
-    jobs: int = 0
-    stages: int = 0
-    tasks_done: int = 0
-    tasks_all: int = 0
-    tasks_begun: int = 0
 
 
 class Executor(Protocol):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from pondage.engine.attempt.executor import JobProgress
-from pondage.spark.session.backend import Stage
+from pondage.work.progress import JobProgress, StageView
 
 MOST_STAGES = 12
 """So many stages of an attempt are kept when it has ended, the newest: a row stays small."""
@@ -19,7 +18,7 @@ class ProgressText(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     stages: int
     tasks_done: int
     tasks_all: int
-    done: tuple[Stage, ...] = ()
+    done: tuple[StageView, ...] = ()
 
 
 def progress_text(phase: str, jobs: JobProgress) -> str:
@@ -30,7 +29,7 @@ def progress_text(phase: str, jobs: JobProgress) -> str:
     return msgspec.json.encode(told).decode()
 
 
-def summary_text(stages: tuple[Stage, ...]) -> str | None:
+def summary_text(stages: tuple[StageView, ...]) -> str | None:
     """Say what Spark did for an attempt that has ended; None when it did nothing."""
     if not stages:
         return None

@@ -12,7 +12,7 @@ import msgspec
 
 from pondage.connect.veil import veil_file, veiled
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import JobProgress, Result
+from pondage.engine.attempt.executor import Result
 from pondage.engine.attempt.progress import MOST_STAGES, summary_text
 from pondage.engine.execute.bench import Bench, KindExecutor
 from pondage.engine.execute.compact_executor import CompactExecutor
@@ -40,6 +40,7 @@ from pondage.ledger.kinds.stream import StreamKind
 from pondage.ledger.ledger import Ledger
 from pondage.spark.session.driver import SparkDriver
 from pondage.work.failure import Failure, RuleFailure
+from pondage.work.progress import JobProgress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -126,9 +127,7 @@ class SparkExecutor:
 
     def progress(self, token: str) -> JobProgress:
         """Answer how far the attempt's jobs are."""
-        if self._driver is None:
-            return JobProgress()
-        return msgspec.convert(msgspec.structs.asdict(self._driver.progress(token)), JobProgress)
+        return JobProgress() if self._driver is None else self._driver.progress(token)
 
     def discard(self, attempt: Attempt) -> None:
         """Remove what the attempt wrote; on another file system it is left to `vacuum`."""

@@ -78,6 +78,7 @@ class OwnedReactor(Door):
         self._blocked: dict[str, bool] = {}
         self._said_of = (SAID if self._publisher is None else SAID | {Fired}) | self._handing.said
         self._host: ReactorHost | None = None
+        # One thread: what is asked of the journal is done in the order in which it was asked.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"journal of {row.name}")
         self._journal: Journal | None = None
         self._output: Output | None = None
@@ -224,6 +225,7 @@ class OwnedReactor(Door):
             output.on_pressure = host.throttle_all
         else:
             host.watchers.append(self._told)
+        # A new life knows of no block: what still holds is told with the next look.
         self._blocked = {}
         if self._handing.said or self.lease.epoch > 1:
             host.say(self._handing.begin(facts))
@@ -250,6 +252,7 @@ class OwnedReactor(Door):
 
     def _on_crash(self, error: Exception) -> None:
         _log.error("reactor %s crashed and begins again from its journal", self.name, exc_info=error)
+        # What was decided and not written never was: its effects must not come out when the next life has begun.
         if isinstance(self._output, JournalOutput):
             self._output.abandon()
         self._spawn(self._begin_again(f"{type(error).__name__}: {error}"))
@@ -330,6 +333,7 @@ class OwnedReactor(Door):
         self._thread.shutdown(wait=False)
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        # The loop itself keeps no task alive.
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -9,6 +9,7 @@ import msgspec
 
 from pondage.define.project.alert import AlertRule
 from pondage.define.project.durability import Durability
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.queues import Offer, Role
 from pondage.project.project import LineageTable, ProgramsTable, Project
@@ -46,7 +47,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     alerts: dict[str, AlertRule] = {}
     listen: str = ""
     """Where live hosts of this machine listen for others (`host:port`); empty: for this machine only."""
-    vacuum_every_s: float = 3600.0
+    vacuum_every_s: float = 600.0
     cancel_grace_s: float = 30.0
 
     @property
@@ -91,25 +92,18 @@ class SupervisorConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 def config_of(project: Project) -> EngineConfig:
     """Answer what the processes of a project must know."""
-    return EngineConfig(
+    return of_row(
+        EngineConfig,
+        project,
         project=project.name,
         root=str(project.root),
         ledger=ledger_url(project),
-        warehouse=project.warehouse,
         state_directory=str(project.state),
-        environment=project.environment,
         spark=msgspec.convert(msgspec.structs.asdict(project.spark), SparkSettings),
-        durability=project.durability,
         workers=project.worker.workers,
         slots=project.worker.slots or min(MOST_SLOTS, available_cores()),
         labels=project.worker.labels,
         env=project.worker.env,
-        questions=project.questions,
-        secret_key=project.secret_key,
-        secrets=project.secrets,
-        programs=project.programs,
-        lineage=project.lineage,
-        alerts=project.alerts,
         listen=project.live.listen,
     )
 

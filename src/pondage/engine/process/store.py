@@ -18,7 +18,6 @@ def spark_settings(config: EngineConfig, ledger: Ledger, variables: Mapping[str,
     if not references(config.spark):
         return config.spark
     with ledger.transaction() as tx:
-        environment = actors.environment(tx, config.environment, is_created=True)
-    assert environment is not None
+        environment = actors.made_environment(tx, config.environment)
     store = SecretStore(ledger, environment=environment, key=config.secret_key, variables=variables)
     return opened(config.spark, store)

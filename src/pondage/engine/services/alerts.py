@@ -11,6 +11,7 @@ from pondage.connect import webhook
 from pondage.connect.secrets import SecretStore
 from pondage.define.project.alert import AlertRule
 from pondage.engine.process.config import EngineConfig
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.history import OutboxRow
@@ -90,17 +91,13 @@ def sender(ledger: Ledger, config: EngineConfig, *, deliver: Callable[..., None]
             found = alerts.find(tx, order.alert)
         if found is None:
             return
-        trouble = found.trouble
-        message = Message(
+        message = of_row(
+            Message,
+            found.trouble,
             id=found.id,
             state=order.state,
             rule=found.rule,
             environment=found.environment,
-            kind=trouble.kind,
-            subject=trouble.subject,
-            text=trouble.text,
-            hint=trouble.hint,
-            affected=trouble.affected,
             opened_at=found.opened_at,
             resolved_at=found.resolved_at if order.state == "resolved" else None,
         )

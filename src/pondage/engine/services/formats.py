@@ -15,8 +15,6 @@ from pondage.ledger.upkeep import publications, retention
 from pondage.ledger.upkeep.publications import Shown, Version
 from pondage.ledger.upkeep.retention import Published
 
-DAY_S = 86_400.0
-
 
 class FormatPublisher:
     """Brings Delta and Iceberg tables up to date. `address` is the ledger's: it may hold the Iceberg catalogue."""
@@ -84,4 +82,4 @@ class FormatPublisher:
                 published = retention.published(tx, pond)
                 return [] if published is None else publications.missing(tx, published, ripple, shown)
 
-        return publish_table(table, missing, keep_s=self._ledger.durability.retention_days * DAY_S)
+        return publish_table(table, missing, keep_s=self._ledger.durability.keeping.all_us / 1e6)

@@ -18,6 +18,7 @@ from pondage.define.values.names import checked_name
 from pondage.engine.process.local import local_warehouse
 from pondage.engine.process.places import table_directory
 from pondage.ledger.act.removal import Unpublish
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.upkeep.retention import Published, PublishedTable
 
 LOCK_PATIENCE_S = 1.0
@@ -122,15 +123,14 @@ def _replace(directory: Path, published: Published, table: PublishedTable) -> bo
     is_shown = shown is not None and (shown.order, shown.snapshot) == (published.order, table.snapshot)
     if shown is not None and is_shown and is_linked and shown.files == content.paths:
         return False
-    current = Current(
+    current = of_row(
+        Current,
+        content,
         snapshot=table.snapshot,
         run=published.run,
         freshness=table.freshness,
-        path=content.path,
         files=content.paths,
         schema=msgspec.Raw(content.schema.encode()),
-        rows=content.rows,
-        bytes=content.bytes,
         order=published.order,
         by=content.by,
         partitions=tuple(file.partition for file in content.files) if content.by else (),

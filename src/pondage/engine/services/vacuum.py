@@ -14,6 +14,7 @@ import msgspec
 from pondage.engine.process.local import local_warehouse
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.upkeep import job_pruning, pruning, retention
+from pondage.ledger.upkeep.thinning import thin
 
 DAY_S = 86_400.0
 READER_GRACE_S = 3_600.0
@@ -25,10 +26,11 @@ _log = logging.getLogger(__name__)
 
 
 class VacuumReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What was deleted, or would be: snapshots marked now, snapshots and orphans whose files went, old logs, and Runs
-    that left the ledger. The first of each are named, all are counted."""
+    """What was deleted, or would be: Runs that are not kept any more, snapshots marked now, snapshots and orphans whose
+    files went, old logs, and Runs that left the ledger. The first of each are named, all are counted."""
 
     dry_run: bool
+    thinned: int = 0
     tombstoned: tuple[str, ...] = ()
     tombstoned_count: int = 0
     swept: tuple[str, ...] = ()
@@ -68,14 +70,16 @@ def vacuum(ledger: Ledger, warehouse: str, *, dry_run: bool = False) -> VacuumRe
     """Delete what nobody needs and answer what that was; with `dry_run` only answer it.
 
     A snapshot is marked first and its files go in a later call, a grace later. What a zombie writes after that is found
-    again as an orphan. Two calls at once do no harm. Files on another file system are not touched. Old Runs without
+    again as an orphan. Two calls at once do no harm. Files on another file system are not touched. Thinned Runs without
     data leave the ledger, one small batch at a time.
     """
+    thinned = thin(ledger, dry_run=dry_run)
     doomed = _mark(ledger, dry_run=dry_run)
     root = local_warehouse(warehouse)
     if root is None:
         return VacuumReport(
             dry_run=dry_run,
+            thinned=thinned,
             tombstoned=doomed.names,
             tombstoned_count=doomed.count,
             runs=_prune(ledger, dry_run=dry_run),
@@ -91,6 +95,7 @@ def vacuum(ledger: Ledger, warehouse: str, *, dry_run: bool = False) -> VacuumRe
     orphans = _sweep_orphans(ledger, root, dry_run=dry_run)
     return VacuumReport(
         dry_run=dry_run,
+        thinned=thinned,
         tombstoned=doomed.names,
         tombstoned_count=doomed.count,
         swept=swept.names,
@@ -113,7 +118,7 @@ def _mark(ledger: Ledger, *, dry_run: bool) -> _Named:
     after: int | None = 0
     while after is not None:
         with ledger.reading() as tx:
-            found = retention.unused(tx, **_limits(ledger), read=read, after=after)
+            found = retention.unused(tx, young_us=_young_us(ledger), read=read, after=after)
         if found.snapshots and not dry_run:
             with ledger.transaction() as tx:
                 retention.tombstone(tx, [each.id for each in found.snapshots])
@@ -123,14 +128,13 @@ def _mark(ledger: Ledger, *, dry_run: bool) -> _Named:
     return doomed
 
 
-def _limits(ledger: Ledger) -> dict[str, int]:
-    durability = ledger.durability
-    return {"keep_runs": durability.keep_runs, "retention_us": int(durability.retention_days * DAY_S * 1e6)}
+def _young_us(ledger: Ledger) -> int:
+    return ledger.durability.keeping.all_us
 
 
 def _being_read(ledger: Ledger) -> set[int]:
     with ledger.reading() as tx:
-        return retention.being_read(tx)
+        return retention.being_read(tx, followed_us=int(ledger.durability.retention_days * DAY_S * 1e6))
 
 
 def _still_doomed(
@@ -142,7 +146,7 @@ def _still_doomed(
     no transaction is as old as the grace: what is not needed now never will be.
     """
     with ledger.reading() as tx:
-        used = retention.used_again(tx, [each.id for each in marked], **_limits(ledger), read=read)
+        used = retention.used_again(tx, [each.id for each in marked], young_us=_young_us(ledger), read=read)
     if used:
         with ledger.transaction() as tx:
             retention.revive(tx, used)

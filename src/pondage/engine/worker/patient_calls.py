@@ -8,8 +8,9 @@ import threading
 from collections.abc import Callable
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Executor, JobProgress, Result
+from pondage.engine.attempt.executor import Executor, Result
 from pondage.work.failure import Failure
+from pondage.work.progress import JobProgress
 
 ANSWER_S = 0.2
 """How long a question waits for its answer; after that the last one stands."""

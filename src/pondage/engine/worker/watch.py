@@ -8,13 +8,14 @@ from collections.abc import Callable
 import msgspec
 
 from pondage.engine.attempt.attempt import Attempt
-from pondage.engine.attempt.executor import Executor, JobProgress
+from pondage.engine.attempt.executor import Executor
 from pondage.engine.attempt.progress import progress_text
 from pondage.engine.worker.slots import Slots
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
 from pondage.ledger.upkeep import leases, reap
 from pondage.work.failure import Failure
+from pondage.work.progress import JobProgress
 
 PROGRESS_EVERY_S = 0.5
 LOOK_EVERY_S = 1.0

@@ -87,16 +87,3 @@ class Restore(_Event, frozen=True, kw_only=True):
 
 
 Event = Start | Settled | Stop | Kill | GraceOver | Timeout | Unfold | Restore
-
-
-def encode_events(events: list[Event]) -> bytes:
-    """Write events as a JSON list."""
-    return msgspec.json.encode(events)
-
-
-def decode_events(text: bytes | str) -> list[Event]:
-    """Read a JSON list of events; raises msgspec.ValidationError for anything else."""
-    return _decoder.decode(text)
-
-
-_decoder = msgspec.json.Decoder(list[Event])

@@ -161,13 +161,3 @@ def written(
         version.previous = former.previous if before.version == name else before
     work.keep("version", name, version)
     return {**entries, version.key: Entry(name, owner, ancestors)}, old
-
-
-def values(work: Work, entries: Mapping[str, Entry]) -> dict[str, object]:
-    """Give the values of a view; deleted keys are not there."""
-    found = {}
-    for key, entry in entries.items():
-        version = work.version(entry.version)
-        if not version.is_deleted:
-            found[key] = version.value
-    return found

@@ -61,7 +61,8 @@ def on_read(work: Work, pond: Pond, event: Read) -> None:
         learned.missed_days = 0
         was_resting = known.is_resting
         look(work, pond, name)
-        is_woken |= was_resting and not known.is_resting and name not in pond.state.paused
+        if was_resting and not known.is_resting and name not in pond.state.paused:
+            is_woken, known.woken = True, work.now
     if is_woken:
         on_target(work, pond, work.now)
 

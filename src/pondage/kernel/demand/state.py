@@ -125,6 +125,8 @@ class Following(msgspec.Struct, kw_only=True, omit_defaults=True):
     """When the quarter hour of the last reader who keeps it awake, or of the next one it wakes for, begins."""
     look_at: int = NONE
     """When to decide again."""
+    woken: int = NONE
+    """When a read ended its rest last: who reads before a Run is as fresh as that may wait for it."""
 
 
 class PondState(msgspec.Struct, kw_only=True, omit_defaults=True):

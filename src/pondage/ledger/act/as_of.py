@@ -6,18 +6,21 @@ import msgspec
 
 from pondage.define.values.names import PondKey
 from pondage.errors import NotFound
-from pondage.ledger.data import manifests, snapshots
+from pondage.ledger.data import manifests, past, snapshots
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables.actors import PondRow
 
-# A Run whose data is as old as asked for; `freshness - delay` is the moment that its data describes.
-_THEN = """SELECT id FROM runs WHERE pond = :pond AND state = 'completed' AND freshness - delay <= :at
-           ORDER BY id DESC LIMIT 1"""
+# The nearest Run that is kept and whose data is as old as asked for; `freshness - delay` is what its data describes.
+_THEN = """SELECT r.id AS id FROM runs r WHERE r.pond = :pond AND r.state = 'completed' AND r.freshness - r.delay <= :at
+           AND NOT EXISTS (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
+                           WHERE o.run = r.id AND s.tombstoned_at IS NOT NULL)
+           ORDER BY r.id DESC LIMIT 1"""
 _OLDEST = """SELECT r.number AS number FROM runs r WHERE r.pond = :pond AND r.state = 'completed' AND NOT EXISTS
              (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
               WHERE o.run = r.id AND s.tombstoned_at IS NOT NULL) ORDER BY r.id LIMIT 1"""
-_GONE = """SELECT s.id AS id FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
-           WHERE o.run = :run AND s.tombstoned_at IS NOT NULL LIMIT 1"""
+_KEPT = """SELECT r.id AS id FROM runs r WHERE r.id = :run AND NOT EXISTS
+           (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
+            WHERE o.run = r.id AND s.tombstoned_at IS NOT NULL)"""
 
 
 _MAJORS = """SELECT o.major AS major FROM ponds p JOIN ponds o ON o.environment = p.environment AND o.name = p.name
@@ -75,17 +78,60 @@ def _is_whole(tx: Transaction, run: int) -> bool:
 
 
 def run_then(tx: Transaction, pond: PondRow, as_of: AsOf) -> int:
-    """Answer the Run of a Pond at that moment; raises `NotThere` with the oldest one that can be read."""
+    """Answer the Run of a Pond at that moment, or the nearest one before it that is kept.
+
+    Raises `NotThere` with the oldest one that can be read.
+    """
     pinned = as_of.runs.get(pond.key)
-    run = tx.row(_THEN, int, pond=pond.id, at=as_of.at) if pinned is None else pinned
-    if run is not None and tx.row(_GONE, run=run) is None and _is_whole(tx, run):
+    run = None if pinned is None else tx.row(_KEPT, int, run=pinned)
+    if run is None or not _is_whole(tx, run):
+        run = tx.row(_THEN, int, pond=pond.id, at=as_of.at)
+    if run is not None and _is_whole(tx, run):
         return run
     oldest = tx.row(_OLDEST, int, pond=pond.id)
     name = pond.key.partition("@")[0]
     if len(tx.rows(_MAJORS, int, pond=pond.id)) > 1:
         name = pond.key
-    what = "has no completed Run of that time" if run is None else "no longer has the data of that time"
+    is_gone = run is not None or pinned is not None or _was_there(tx, pond.id, as_of.at)
+    what = "no longer has the data of that time" if is_gone else "has no completed Run of that time"
     then = "there is none at all" if oldest is None else f"the oldest to read is {name}#{oldest}"
     raise NotThere(
-        f"{name} {what}; {then}", hint=f"pondage runs {name}", code="NO_RUN_THEN" if run is None else "NOT_RETAINED"
+        f"{name} {what}; {then}", hint=f"pondage runs {name}", code="NOT_RETAINED" if is_gone else "NO_RUN_THEN"
     )
+
+
+_MARKED = """SELECT id FROM runs WHERE pond = :pond AND state = 'completed' AND freshness - delay <= :at LIMIT 1"""
+
+
+def _was_there(tx: Transaction, pond: int, at: int) -> bool:
+    if tx.row(_MARKED, pond=pond, at=at) is not None:
+        return True
+    return any(run.moment <= at for run in past.runs_between(tx, pond, since=0, until=tx.now))
+
+
+class _Shown(msgspec.Struct, frozen=True, kw_only=True):
+    number: int
+    moment: int
+    ended_at: int
+
+
+def missed(tx: Transaction, pond: PondRow, as_of: AsOf) -> tuple[int, int] | None:
+    """Answer the numbers of the Run that is read of a Pond and of the one that was meant, when that is not kept."""
+    shown = tx.one(
+        "SELECT number, freshness - delay AS moment, ended_at FROM runs WHERE id = :id",
+        _Shown,
+        id=run_then(tx, pond, as_of),
+    )
+    # What is marked for deletion is still a row; what has gone is a line of the past.
+    marked = tx.rows(_NEWER, int, pond=pond.id, number=shown.number, moment=shown.moment, at=as_of.at)
+    gone = [
+        run.number
+        for run in past.runs_between(tx, pond.id, since=shown.ended_at, until=tx.now)
+        if run.number > shown.number and shown.moment < run.moment <= as_of.at and run.state == "completed"
+    ]
+    newer = [*marked, *gone]
+    return (shown.number, max(newer)) if newer else None
+
+
+_NEWER = """SELECT number FROM runs WHERE pond = :pond AND state = 'completed' AND number > :number
+            AND freshness - delay > :moment AND freshness - delay <= :at ORDER BY number DESC LIMIT 1"""

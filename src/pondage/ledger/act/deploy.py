@@ -25,6 +25,7 @@ from pondage.ledger.queue import pools
 from pondage.ledger.step import advance
 from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, environments, history, schedules
+from pondage.ledger.tables.archives import store_archive
 from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import StoredJob
 from pondage.ledger.tables.pond_shape import follow_of
@@ -77,7 +78,7 @@ def deploy(
             )
         pools.resize(tx, pool_sizes or {})
         _refuse_unknown_pools(definitions, set(pools.sizes(tx)))
-        _store_archive(tx, digest, archive)
+        store_archive(tx, digest, archive)
         require_fed_contracts(tx, identity, definitions)
         if jobs is not None:
             put_jobs(tx, environment, identity, project=project, jobs=jobs, archive=archive)
@@ -122,7 +123,7 @@ def deploy(
                     hint="pondage why names the error; pondage clear POND lets them go on",
                     code="CATCHMENT_HALTED",
                 )
-            schedules.put(tx, row.id, complete.triggers.schedules)
+            schedules.put(tx, "pond", row.id, complete.triggers.schedules)
         _track_diamonds(tx, ledger, environment, identity)
         environments.relink(tx)
         kept = [definition_id for definition_id, _ in stored.values()]
@@ -213,14 +214,6 @@ def _refuse_unknown_pools(definitions: list[PondDefinition], known: set[str]) ->
 
 def _key(definition: PondDefinition) -> PondKey:
     return pond_key(definition.name, definition.major)
-
-
-def _store_archive(tx: Transaction, digest: str, archive: bytes) -> None:
-    tx.change(
-        "INSERT INTO archives (digest, data, created_at) VALUES (:digest, :data, :now) ON CONFLICT DO NOTHING",
-        digest=digest,
-        data=archive,
-    )
 
 
 def _store(tx: Transaction, complete: PondDefinition) -> int:
@@ -367,10 +360,3 @@ def _record(
     )
     history.record(tx, environment=environment, kind="deployment", payload={"project": project, "archive": digest})
     history.audit(tx, by, environment=environment, verb="deploy" if restored is None else "rollback", target=project)
-
-
-def newest_deployment(tx: Transaction, environment: int) -> int | None:
-    """Answer when something was deployed last."""
-    return tx.row(
-        "SELECT max(deployed_at) AS at FROM deployments WHERE environment = :environment", int, environment=environment
-    )

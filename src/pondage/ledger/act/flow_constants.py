@@ -41,8 +41,7 @@ def store(ledger: Ledger, environment: str, data: bytes, *, by: Caller | None = 
             digest=digest,
             data=data,
         )
-        identity = actors.environment(tx, environment, is_created=True)
-        assert identity is not None
+        identity = actors.made_environment(tx, environment)
         history.audit(tx, by, environment=identity, verb="flow store", target=f"sha256:{digest}")
     return f"sha256:{digest}"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from pondage.define.pond.definition import ExpectationDefinition, PondDefinition
 from pondage.define.values.names import split_key
 from pondage.errors import NotFound
@@ -16,7 +14,6 @@ from pondage.ledger.data.inputs import Breaks, Compared, QueryInputs
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
-from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
 from pondage.ledger.tables import environments
 
@@ -41,8 +38,10 @@ def submit_breaks(
     # Only an author's own condition needs his code.
     code = definition.archive if any(rule.kind == "check" for rule in rules) else ""
     asked = Breaks(entry=definition.entry, ripple=ripple, rules=rules, rejected=judged.rejected)
-    return _dispatch(
-        tx, ledger, environment, "breaks", QueryInputs(sql="", limit=limit, views=views, breaks=asked), code, timeout_s
+    work = QueryInputs(sql="", limit=limit, views=views, breaks=asked)
+    queue = ledger.queue(tx, QueueKey(code=code, role="questions"))
+    return executions.ask(
+        tx, environment=environment, kind="query", node="breaks", queue=queue, inputs=work, timeout_s=timeout_s
     )
 
 
@@ -62,8 +61,10 @@ def submit_diff(
     views = {f"before.{name}": each for name, each in before.items()}
     views |= {f"after.{name}": each for name, each in after.items()}
     tables = tuple(Compared(ripple=name, keys=given, tolerance=tolerance) for name, given in keys.items())
-    return _dispatch(
-        tx, ledger, environment, "diff", QueryInputs(sql="", limit=limit, views=views, compared=tables), "", timeout_s
+    inputs = QueryInputs(sql="", limit=limit, views=views, compared=tables)
+    queue = ledger.queue(tx, QueueKey(code="", role="questions"))
+    return executions.ask(
+        tx, environment=environment, kind="query", node="diff", queue=queue, inputs=inputs, timeout_s=timeout_s
     )
 
 
@@ -108,29 +109,4 @@ def _is_gone(tx: Transaction, run: int) -> bool:
             run=run,
         )
         is not None
-    )
-
-
-def _dispatch(
-    tx: Transaction,
-    ledger: Ledger,
-    environment: int,
-    node: str,
-    inputs: QueryInputs,
-    code: str,
-    timeout_s: float | None,
-) -> int:
-    return executions.dispatch(
-        tx,
-        Dispatch(
-            environment=environment,
-            kind="query",
-            node=node,
-            number=1,
-            priority=0,
-            queue=ledger.queue(tx, QueueKey(code=code, role="questions")),
-            inputs=msgspec.json.encode(inputs).decode(),
-            timeout_s=timeout_s,
-            crash_budget=0,
-        ),
     )

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pondage.errors import LedgerError, NotFound
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.step import job_schedules
-from pondage.ledger.tables import actors, history, job_plans
+from pondage.ledger.tables import actors, history, job_plans, schedules
+from pondage.ledger.tables.archives import store_archive
 from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import StoredJob
 from pondage.plan.deploy.values import Change, JobChange
@@ -51,8 +51,7 @@ def deploy_jobs(
     Jobs of the project that are not named any more are taken away.
     """
     with ledger.transaction() as tx:
-        identity = actors.environment(tx, environment, is_created=True)
-        assert identity is not None
+        identity = actors.made_environment(tx, environment)
         actors.lock_environment(tx, identity)
         changes = put_jobs(tx, environment, identity, project=project, jobs=jobs, archive=archive)
         history.audit(tx, by, environment=identity, verb="deploy jobs", target=project)
@@ -92,7 +91,7 @@ def put_jobs(
 
 
 def _put(tx: Transaction, environment: int, project: str, name: str, job: StoredJob, archive: bytes) -> None:
-    job_plans.store_archive(tx, job.archive, archive)
+    store_archive(tx, job.archive, archive)
     identity = tx.one(
         """INSERT INTO jobs (environment, name, project, definition, archive, deployed_at)
            VALUES (:environment, :name, :project, :definition, :archive, :now)
@@ -106,7 +105,7 @@ def _put(tx: Transaction, environment: int, project: str, name: str, job: Stored
         definition=job_plans.store(tx, job),
         archive=job.archive,
     )
-    job_schedules.put(tx, identity, job.schedule)
+    schedules.put(tx, "job", identity, [] if job.schedule is None else [job.schedule])
 
 
 def deployed_job(tx: Transaction, ledger: Ledger, environment: str, name: str) -> StoredJob:

@@ -20,6 +20,7 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.step import advance
 from pondage.ledger.step.actor import put_event
 from pondage.ledger.tables import actors, history, job_plans, job_runs
+from pondage.ledger.tables.archives import store_archive
 from pondage.ledger.tables.history import Caller
 from pondage.ledger.tables.job_plans import JobVersion, StoredJob
 from pondage.ledger.tables.job_runs import JobRunRow, RunRows
@@ -53,13 +54,14 @@ def start_job(
     _require_no_inputs(job)
     known = {"env": environment, "run_id": public_id, **job.plan.context, **(context or {})}
     with ledger.transaction() as tx:
-        identity = actors.environment(tx, environment, is_created=True)
-        assert identity is not None
+        identity = actors.made_environment(tx, environment)
         if archive:
-            job_plans.store_archive(tx, job.archive, archive)
+            store_archive(tx, job.archive, archive)
         job = flow_constants.resolved(tx, job)
         definition = job_plans.store(tx, job)
-        run = _insert(tx, identity, public_id, job, definition, known, resumed_from=None, reason=reason)
+        run = job_runs.insert(
+            tx, job, public_id=public_id, environment=identity, definition=definition, context=known, reason=reason
+        )
         history.audit(tx, by, environment=identity, verb="job run", target=public_id)
         _begin(tx, ledger, run, [msgspec.structs.replace(start, context=known)])
     return public_id
@@ -113,12 +115,21 @@ def resume(
                 code="RESUME_PLAN_MISMATCH",
             )
         if archive:
-            job_plans.store_archive(tx, job.archive, archive)
+            store_archive(tx, job.archive, archive)
         definition = job_plans.store(tx, job)
         restore = collect(version.index, rows, Index(job.plan), fresh_globals=fresh_globals)
         context = _context(rows)
         new_id = _new_id(ledger, job)
-        run = _insert(tx, old.environment, new_id, job, definition, context, resumed_from=old.id, reason="resumed")
+        run = job_runs.insert(
+            tx,
+            job,
+            public_id=new_id,
+            environment=old.environment,
+            definition=definition,
+            context=context,
+            reason="resumed",
+            resumed_from=old.id,
+        )
         _take_over(tx, old, run, restore, is_intact)
         _require_streams(tx, version, run, restore)
         history.audit(tx, by, environment=old.environment, verb="job resume", target=new_id, detail=public_id)
@@ -147,34 +158,6 @@ def find(tx: Transaction, environment: str, public_id: str) -> JobRunRow:
     if found is None:
         raise NotFound(f"there is no run {public_id} of a job", hint="pondage job list", code="NO_SUCH_RUN")
     return found
-
-
-def _insert(
-    tx: Transaction,
-    environment: int,
-    public_id: str,
-    job: StoredJob,
-    definition: int,
-    context: dict[str, object],
-    *,
-    resumed_from: int | None,
-    reason: str,
-) -> JobRunRow:
-    actor = actors.create(tx, environment_id=environment, kind="run", key=public_id)
-    return job_runs.insert(
-        tx,
-        public_id=public_id,
-        environment=environment,
-        actor=actor,
-        job=job.plan.name or "job",
-        definition=definition,
-        archive=job.archive,
-        context=context,
-        resumed_from=resumed_from,
-        reason=reason,
-        is_flow=job.flow is not None,
-        kept_us=None if job.flow is None else job.flow.kept_us,
-    )
 
 
 def _new_id(ledger: Ledger, job: StoredJob) -> str:

@@ -6,15 +6,16 @@ import re
 
 import msgspec
 
-from pondage.ledger.act import shown_tables
-from pondage.ledger.act.as_of import AsOf
-from pondage.ledger.act.shown_tables import Reader
+from pondage.ledger.act import readers, shown_tables
+from pondage.ledger.act.as_of import AsOf, missed
+from pondage.ledger.act.readers import Wait
+from pondage.ledger.act.shown_tables import Reader, ShownTable
 from pondage.ledger.data.inputs import QueryInputs
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
-from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
+from pondage.ledger.tables import awaited
 from pondage.ledger.tables.environments import environment_id
 from pondage.work.failure import Failure
 from pondage.work.snapshot import BAD_TABLE
@@ -27,6 +28,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     failure: Failure | None = None
 
 
+ASKED = ("query", "sample", "infer")
+"""What is done for nobody but who asked it: it is not tried again when it took its process down."""
 _WORD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(@[0-9]+[A-Za-z0-9_]*)?")
 
 
@@ -50,29 +53,39 @@ def submit(
         identity = environment_id(tx, environment)
         words = words_of(sql) if tables is None else tables
         shown = shown_tables.shown(tx, ledger, identity, words, as_of, has_bad=BAD_TABLE in sql.lower())
-        if reader is not None:
-            # What was only a word in a text that nobody could take apart is no read.
-            shown_tables.note(tx, ledger, identity, shown if tables is not None else (), reader)
+        waits: list[Wait] = []
+        # What was only a word in a text that nobody could take apart is no read.
+        if reader is not None and tables is not None:
+            shown_tables.note(tx, ledger, identity, shown, reader)
+            # The past is there already: whoever reads it asks for nothing.
+            waits = [] if as_of is not None else readers.ask(tx, ledger, identity, {one.pond: one.run for one in shown})
         inputs = QueryInputs(
             sql=sql,
             limit=limit,
             views={each.name: each.snapshot for each in shown},
             fused=_fused(tx, ledger, identity, words),
+            newest=_awaited(shown, waits),
         )
-        return executions.dispatch(
+        queue = ledger.queue(tx, QueueKey(code="", role="questions"))
+        asked = executions.ask(
             tx,
-            Dispatch(
-                environment=identity,
-                kind="query",
-                node="query",
-                number=1,
-                priority=0,
-                queue=ledger.queue(tx, QueueKey(code="", role="questions")),
-                inputs=msgspec.json.encode(inputs).decode(),
-                timeout_s=timeout_s,
-                crash_budget=0,
-            ),
+            environment=identity,
+            kind="query",
+            node="query",
+            queue=queue,
+            inputs=inputs,
+            timeout_s=timeout_s,
+            delay_us=max((wait.wait_us for wait in waits), default=0),
         )
+        for wait in waits:
+            awaited.put(tx, dispatch=asked, pond=wait.pond, moment=wait.moment, until=tx.now + wait.wait_us)
+        return asked
+
+
+def _awaited(shown: list[ShownTable], waits: list[Wait]) -> dict[str, tuple[int, str]]:
+    """Answer the tables that are to be those of a newer Run, when one comes while the question waits."""
+    ponds = {wait.key: wait.pond for wait in waits}
+    return {each.name: (ponds[each.pond], each.ripple) for each in shown if each.pond in ponds}
 
 
 def words_of(sql: str) -> frozenset[str]:
@@ -105,6 +118,21 @@ def major_notes(
     return tuple(notes)
 
 
+def kept_notes(ledger: Ledger, environment: str, tables: frozenset[str] | None, as_of: AsOf | None) -> tuple[str, ...]:
+    """Answer which Run is read of each of these Ponds where the one of that time is not kept any more."""
+    if as_of is None or not tables:
+        return ()
+    notes: list[str] = []
+    with ledger.reading() as tx:
+        for rows in shown_tables.by_name(tx, environment_id(tx, environment), tables, as_of).values():
+            row, run = shown_tables.meant(tx, rows, as_of)
+            found = None if run is None else missed(tx, row, as_of)
+            if found is not None:
+                name, (shown, meant) = row.key.partition("@")[0], found
+                notes.append(f"{name}#{meant} is not kept any more: this is {name}#{shown}, the nearest before it")
+    return tuple(notes)
+
+
 def _fused(tx: Transaction, ledger: Ledger, environment: int, words: frozenset[str]) -> dict[str, str]:
     """Answer the Ripples that have no table, as a query would call them, and where their rows go."""
     found: dict[str, str] = {}
@@ -120,13 +148,13 @@ def result(ledger: Ledger, dispatch: int) -> Answer | None:
     """Answer how a query, a sample or an analysis ended, or None while it is waiting or running."""
     with ledger.reading() as tx:
         row = tx.row(
-            """SELECT d.outcome AS outcome, d.result AS result,
+            """SELECT d.kind AS kind, d.outcome AS outcome, d.result AS result,
                       (SELECT e.error FROM executions e WHERE e.dispatch = d.id ORDER BY e.id DESC LIMIT 1) AS error
                FROM dispatches d WHERE d.id = :id AND d.kind IN ('query', 'sample', 'infer', 'compact')""",
-            tuple[str | None, str | None, str | None],
+            tuple[str | None, str | None, str | None, str | None],
             id=dispatch,
         )
-    outcome, result, error = row or (None, None, None)
+    kind, outcome, result, error = row or (None, None, None, None)
     if outcome is None:
         return None
     if outcome == "ok":
@@ -137,7 +165,10 @@ def result(ledger: Ledger, dispatch: int) -> Answer | None:
         return Answer(
             failure=Failure(code="QUERY_LOST", message="the process that answered it died; ask for less, or again")
         )
-    return Answer(failure=msgspec.json.decode(error, type=Failure))
+    failure = msgspec.json.decode(error, type=Failure)
+    if failure.code == "CRASHED" and kind in ASKED:
+        failure = msgspec.structs.replace(failure, code="QUERY_LOST")
+    return Answer(failure=failure)
 
 
 def withdraw(ledger: Ledger, dispatch: int) -> None:

@@ -143,13 +143,12 @@ def _mark(tx: Transaction, ledger: Ledger, environment: int) -> tuple[dict[int, 
             id=environment,
         )
     )
-    durability, read = ledger.durability, retention.being_read(tx)
-    retention_us = int(durability.retention_days * 86_400_000_000)
+    young_us, read = ledger.durability.keeping.all_us, retention.being_read(tx)
     ids = sorted(sizes)
     used: set[int] = set()
     for start in range(0, len(ids), retention.BATCH):
         some = ids[start : start + retention.BATCH]
-        used |= retention.used_again(tx, some, keep_runs=durability.keep_runs, retention_us=retention_us, read=read)
+        used |= retention.used_again(tx, some, young_us=young_us, read=read)
     doomed = {each: size for each, size in sizes.items() if each not in used}
     retention.tombstone(tx, sorted(doomed))
     return doomed, len(used)

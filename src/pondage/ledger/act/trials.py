@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-import msgspec
-
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.define.values.names import PondKey, pond_key, table_key
 from pondage.errors import NotFound
@@ -20,7 +18,6 @@ from pondage.ledger.kinds.infer import InferTask
 from pondage.ledger.kinds.sample import SampleInputs
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue import executions
-from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.queue.queues import QueueKey
 from pondage.ledger.tables import actors, environments, history
 from pondage.ledger.tables.history import Caller
@@ -48,7 +45,7 @@ def submit_sample(
     required Source has never published.
     """
     with ledger.transaction() as tx:
-        identity = _environment(tx, environment)
+        identity = actors.made_environment(tx, environment)
         inputs = _sample_inputs(tx, identity, definition, ripple=ripple, rows=rows, limit=limit)
         node = definition.name if ripple is None else f"{definition.name}.{ripple}"
         labels = " ".join(sorted(definition.labels))
@@ -68,7 +65,7 @@ def submit_infer(
 ) -> int:
     """Ask for the schemas of Ripples and answer the id of the work."""
     with ledger.transaction() as tx:
-        identity = _environment(tx, environment)
+        identity = actors.made_environment(tx, environment)
         task = InferTask(ponds=tuple(ponds), known=known, asked=tuple(asked), freshness=tx.now)
         return _dispatch(tx, ledger, identity, "infer", "plan", task, archive, timeout_s)
 
@@ -84,7 +81,7 @@ def submit_questions(
 ) -> int:
     """Ask for the types of components and answer the id of the work; their code is sent, or stored as `code`."""
     with ledger.transaction() as tx:
-        identity = _environment(tx, environment)
+        identity = actors.made_environment(tx, environment)
         task = InferTask(questions=tuple(questions))
         return _dispatch(tx, ledger, identity, "infer", "types", task, archive, timeout_s, code=code)
 
@@ -108,12 +105,6 @@ def published_schemas(tx: Transaction, environment: str, parent: str | None = No
     return found
 
 
-def _environment(tx: Transaction, name: str) -> int:
-    identity = actors.environment(tx, name, is_created=True)
-    assert identity is not None
-    return identity
-
-
 def _dispatch(
     tx: Transaction,
     ledger: Ledger,
@@ -127,19 +118,9 @@ def _dispatch(
     labels: str = "",
     code: str = "",
 ) -> int:
-    return executions.dispatch(
-        tx,
-        Dispatch(
-            environment=environment,
-            kind=kind,
-            node=node,
-            number=1,
-            priority=0,
-            queue=ledger.queue(tx, QueueKey(code=code or _stored(tx, archive), labels=labels)),
-            inputs=msgspec.json.encode(inputs).decode(),
-            timeout_s=timeout_s,
-            crash_budget=0,
-        ),
+    queue = ledger.queue(tx, QueueKey(code=code or _stored(tx, archive), labels=labels))
+    return executions.ask(
+        tx, environment=environment, kind=kind, node=node, queue=queue, inputs=inputs, timeout_s=timeout_s
     )
 
 

@@ -105,6 +105,7 @@ class LedgerJournal:
         """Make a group durable, in the order of the specification: guard, log, signals, rows for others."""
         lease = self._lease
         with self._ledger.transaction() as tx:
+            # The guard locks the actor's row: whoever takes the lease comes before this group, or after all of it.
             is_ours = tx.change(
                 """UPDATE actors SET version = :seq, state = coalesce(:declaration, state)
                    WHERE id = :id AND epoch = :epoch AND token = :token AND version = :before""",
@@ -178,6 +179,7 @@ class FileJournal:
         try:
             self._connection = _opened(path, SYNCHRONOUS[level])
             run = self._connection.execute
+            # Before anything is read: a commit of the owner before us is in the file by now, or finds our epoch.
             run("BEGIN IMMEDIATE")
             claimed = run("UPDATE guard SET epoch = ? WHERE epoch < ?", (lease.epoch, lease.epoch)).rowcount
             owner: int = run("SELECT epoch FROM guard").fetchone()[0]
@@ -216,6 +218,7 @@ class FileJournal:
         run, row = self._connection.execute, (batch.seq, self._lease.epoch, batch.records)
         try:
             if not (batch.is_full or batch.rows or batch.declaration):
+                # Most groups are this one statement, which is its own transaction.
                 is_ours = run(_GUARDED, row).rowcount == 1
             else:
                 run("BEGIN IMMEDIATE")
@@ -272,6 +275,7 @@ class Carrier:
             placed = [(Place(seq, place), LedgerRow(kind, payload)) for seq, place, kind, payload in found]
             with self._ledger.transaction() as tx:
                 reactor_said.take_placed(tx, self._lease, placed)
+            # Only now: whoever dies between the two brings them again, and the ledger knows their places.
             last = placed[-1][0]
             run("DELETE FROM outbox WHERE (seq, place) <= (?, ?)", (last.seq, last.place))
         except sqlite3.Error as error:
@@ -318,9 +322,11 @@ def _check_written(lease: Lease, batch: Batch, found: tuple[int, int] | None) ->
 
 def _opened(path: Path, synchronous: str) -> sqlite3.Connection:
     make_private_file(path)
+    # One thread at a time uses it, but not always the same: it is opened aside, and may be written on the loop.
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute(f"PRAGMA synchronous={synchronous}")
+    # Whichever commit made the log too long would sync the whole file, and an event would wait for it.
     connection.execute("PRAGMA wal_autocheckpoint=0")
     connection.executescript(_TABLES)
     return connection

@@ -141,11 +141,10 @@ def _begin(
     known = {"reactor": row.name, "fire": fire, "inputs": inputs}
     return job_runs.begin(
         tx,
+        job,
         public_id=ledger.ids.new("j"),
         environment=row.environment,
-        job=job.plan.name,
         definition=job_plans.store(tx, job),
-        archive=job.archive,
         context={"env": row.environment_name, **job.plan.context, **known},
         reason=f"fire {fire} of reactor {row.name}",
     )

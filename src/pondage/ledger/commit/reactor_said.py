@@ -39,9 +39,7 @@ def take_rows(tx: Transaction, lease: Lease, rows: Iterable[LedgerRow]) -> None:
         except msgspec.MsgspecError as error:  # what it says is read before anything is written
             letters.keep(
                 tx,
-                reactor=lease.actor,
-                environment=lease.environment,
-                name=lease.name,
+                lease,
                 letter=letters.said_name(kind, payload),
                 error=f"{kind}: {error}",
                 body=payload,

@@ -6,6 +6,7 @@ import msgspec
 
 from pondage.ledger.data.inputs import ripple_inputs
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.work.snapshot import ExpectationResult, SnapshotContent
 
 
@@ -34,14 +35,9 @@ class _Refused(msgspec.Struct, frozen=True, kw_only=True):
     rejected: SnapshotContent | None = None
 
 
-class _WrittenRow(msgspec.Struct, frozen=True, kw_only=True):
-    id: int
-    run: int
-    run_id: str
-    run_number: int
-    at: int
+class _WrittenRow(Judgement, frozen=True, kw_only=True):
     content: _Judged
-    inputs: dict[str, int | None]
+    results: tuple[ExpectationResult, ...] = ()
 
 
 class _FailedRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +49,7 @@ class _FailedRow(msgspec.Struct, frozen=True, kw_only=True):
     inputs: str
 
 
-_WRITTEN = """SELECT s.id AS id, s.content AS content, s.inputs AS inputs, s.created_at AS at, r.id AS run,
+_WRITTEN = """SELECT s.id AS snapshot, s.content AS content, s.inputs AS inputs, s.created_at AS at, r.id AS run,
                      r.public_id AS run_id, r.number AS run_number
               FROM snapshots s JOIN runs r ON r.id = s.run
               WHERE s.dataset = :dataset AND s.kind <> 'compact' ORDER BY s.id DESC LIMIT :most"""
@@ -72,23 +68,13 @@ def judgements(tx: Transaction, *, pond: int, ripple: str, most: int) -> list[Ju
     if dataset is None:
         return []
     found = [
-        Judgement(
-            run=row.run,
-            run_id=row.run_id,
-            run_number=row.run_number,
-            at=row.at,
-            results=row.content.expectations,
-            snapshot=row.id,
-            inputs=row.inputs,
-        )
+        of_row(Judgement, row, results=row.content.expectations)
         for row in tx.rows(_WRITTEN, _WrittenRow, dataset=dataset, most=most)
     ]
     found += [
-        Judgement(
-            run=row.run,
-            run_id=row.run_id,
-            run_number=row.run_number,
-            at=row.at,
+        of_row(
+            Judgement,
+            row,
             results=row.error.results,
             rejected=row.error.rejected,
             inputs=ripple_inputs(row.inputs).snapshots,

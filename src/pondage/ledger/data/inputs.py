@@ -62,6 +62,8 @@ class QueryInputs(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Tables that do not exist because the Ripple is fused, with the one that holds it: `{"sales.clean": "daily"}`."""
     breaks: Breaks | None = None
     compared: tuple[Compared, ...] = ()
+    newest: dict[str, tuple[int, str]] = {}
+    """Views that show the newest Run when the question is begun, because it waits for one: the Pond and its Ripple."""
 
 
 class CompactInputs(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.define.values.names import PondKey, split_key, table_key
 from pondage.ledger.data.inputs import ripple_inputs
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.work.lineage import ColumnLineage, Origin
 from pondage.work.snapshot import SnapshotContent
 
@@ -160,18 +161,14 @@ def run_facts(tx: Transaction, run: str) -> RunFacts | None:
         environment=row.environment,
         pond=row.pond,
     )
-    return RunFacts(
+    return of_row(
+        RunFacts,
+        row,
         reads=reads,
         read_bytes=size,
-        environment=row.environment,
-        pond=row.pond,
         run=run,
-        state=row.state,
-        error=row.error,
         description=definition.description,
         archive=definition.archive,
-        started_at=row.started_at,
-        ended_at=row.ended_at,
         inputs=tuple(_facts(each) for each in inputs),
         outputs=tuple(_facts(each, newest(tx, each.dataset)) for each in tx.rows(_TABLES, _Table, run=row.id)),
     )

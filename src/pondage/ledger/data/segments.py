@@ -11,6 +11,7 @@ from pondage.define.types.segment import Segment
 from pondage.errors import LedgerError
 from pondage.kernel.streams import Flight, Limits, Placed, Wait, is_full, lifted, place
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.queue.claims import Claim
 
 
@@ -272,12 +273,9 @@ class _CursorRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _cursor(row: _CursorRow) -> Cursor:
-    return Cursor(
+    return of_row(
+        Cursor,
+        row,
         reader=Reader(Stream(row.run, row.instance, row.port), row.reader, row.reader_port),
-        seq=row.seq,
         limits=Limits(rows=row.max_rows, bytes=row.max_bytes),
-        error=row.error,
-        is_waited=row.is_waited,
-        is_blocking=row.is_blocking,
-        is_read=row.is_read,
     )

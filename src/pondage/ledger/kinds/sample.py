@@ -7,6 +7,7 @@ import msgspec
 from pondage.define.pond.definition import PondDefinition
 from pondage.ledger.data import snapshots
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.kinds.kind import Kind
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.queue.claims import Claim
@@ -53,16 +54,8 @@ class SampleKind(Kind):
         given = sample_inputs(claim.inputs)
         ids = [each for tables in given.snapshots.values() for each in tables.values() if each is not None]
         loaded = snapshots.load(tx, ids)
-        return SampleTask(
-            definition=given.definition,
-            ripples=given.ripples,
-            rows=given.rows,
-            limit=given.limit,
-            freshness=given.freshness,
-            previous_freshness=given.previous_freshness,
-            inputs={
-                ripple: {name: None if each is None else loaded[each].content for name, each in tables.items()}
-                for ripple, tables in given.snapshots.items()
-            },
-            contracts=given.contracts,
-        )
+        inputs = {
+            ripple: {name: None if each is None else loaded[each].content for name, each in tables.items()}
+            for ripple, tables in given.snapshots.items()
+        }
+        return of_row(SampleTask, given, inputs=inputs)

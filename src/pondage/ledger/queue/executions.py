@@ -40,6 +40,26 @@ def dispatch(tx: Transaction, work: Dispatch, *, delay_us: int = 0) -> int:
     return identity
 
 
+def ask(
+    tx: Transaction,
+    *,
+    environment: int,
+    kind: str,
+    node: str,
+    queue: int,
+    inputs: msgspec.Struct,
+    timeout_s: float | None,
+    delay_us: int = 0,
+) -> int:
+    """Write a dispatch whose answer somebody waits for: it goes first, and after a crash they ask again themselves."""
+    text = msgspec.json.encode(inputs).decode()
+    work = Dispatch(
+        environment=environment, kind=kind, node=node, number=1, queue=queue, inputs=text, priority=0,
+        timeout_s=timeout_s, crash_budget=0,
+    )  # fmt: skip
+    return dispatch(tx, work, delay_us=delay_us)
+
+
 def dispatch_done(tx: Transaction, work: Dispatch, *, outcome: Outcome) -> int:
     """Write a dispatch that needs no execution because its answer is known already."""
     return _insert_dispatch(tx, work, outcome=outcome)

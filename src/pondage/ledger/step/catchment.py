@@ -28,7 +28,7 @@ from pondage.ledger.step.actor import ActorKind, Happening, put_event
 from pondage.ledger.step.going_on import going_on
 from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.step.runs import Finishing, RunRow
-from pondage.ledger.tables import actors, backfills, environments, history
+from pondage.ledger.tables import actors, awaited, backfills, environments, history
 from pondage.ledger.tables.actors import ActorRow, PondRow, SignalRow
 from pondage.ledger.tables.backfills import CancelBackfill, ChunkOver, PauseBackfill
 from pondage.ledger.tables.pins import Chosen, Last, Wanted, choose, disagreeing, last, seen_splices
@@ -379,6 +379,9 @@ class Catchment:
             runs.end(self._tx, self._run(pond.id, subsumed).id, state="subsumed")
         if definition.borrowed:
             return
+        state = self.ponds.state(effect.pond)
+        if definition.reading.asks == "pulse" or (state is not None and state.following):
+            awaited.hasten(self._tx, pond=pond.id, freshness=effect.freshness)
         if run.is_borrowed:
             environments.tell_borrowers(self._tx, pond.id, effect.pond, is_fresher=effect.is_fresher)
         history.put_outbox(

@@ -50,11 +50,10 @@ def start(
     stored = _with_limits(_jobs.decode(ripple.job), definition, ripple)
     return job_runs.begin(
         tx,
+        stored,
         public_id=ledger.ids.new("j"),
         environment=work.environment,
-        job=stored.plan.name,
         definition=job_plans.store(tx, stored),
-        archive=stored.archive,
         context={"env": actors.environment_name(tx, work.environment), **stored.plan.context, **ripple.parameters},
         reason=f"{definition.name}.{ripple.name}",
         dispatch=executions.dispatch_without_execution(tx, work),

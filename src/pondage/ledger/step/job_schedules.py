@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from pondage.define.pond.definition import ScheduleDefinition
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import job_runs
-from pondage.ledger.tables.schedules import Time, next_time, times
+from pondage.ledger.tables.schedules import Time, times
 
 REASON = "scheduled"
 
@@ -17,27 +16,6 @@ class _JobTime(Time, frozen=True, kw_only=True):
     environment: int
     definition: int
     env: str
-
-
-def put(tx: Transaction, job: int, declared: ScheduleDefinition | None) -> None:
-    """Make this the schedule of a deployed job; one that stays as it was keeps its next time."""
-    former = tx.row("SELECT id, cron, tz FROM schedules WHERE job = :job", tuple[int, str, str], job=job)
-    if former is not None and declared is not None and former[1:] == (declared.cron, declared.tz):
-        tx.change("UPDATE schedules SET catch_up = :catch_up WHERE id = :id", catch_up=declared.catch_up, id=former[0])
-        return
-    if former is not None:
-        tx.change("DELETE FROM schedules WHERE id = :id", id=former[0])
-    if declared is not None:
-        tx.change(
-            """INSERT INTO schedules (job, name, cron, tz, catch_up, next_at)
-               VALUES (:job, :name, :cron, :tz, :catch_up, :next_at)""",
-            job=job,
-            name=declared.name,
-            cron=declared.cron,
-            tz=declared.tz,
-            catch_up=declared.catch_up,
-            next_at=next_time(declared.cron, declared.tz, tx.now),
-        )
 
 
 def next_at(tx: Transaction, job: int) -> int | None:
@@ -66,11 +44,10 @@ def _begin(tx: Transaction, ledger: Ledger, one: _JobTime, at: int) -> int:
     when = datetime.fromtimestamp(at / 1e6, tz=UTC).isoformat()
     return job_runs.begin(
         tx,
+        stored,
         public_id=ledger.ids.new("j"),
         environment=one.environment,
-        job=stored.plan.name,
         definition=one.definition,
-        archive=stored.archive,
         context={"env": one.env, **stored.plan.context, "scheduled_at": when},
         reason=REASON,
     )

@@ -134,9 +134,7 @@ def set_aside(tx: Transaction, lease: Lease, unfit: Sequence[tuple[Result, str]]
     for result, error in unfit:
         letters.keep(
             tx,
-            reactor=lease.actor,
-            environment=lease.environment,
-            name=lease.name,
+            lease,
             letter=f"{letters.RESULT}{result.fire}.{result.graph}",
             error=error,
             body=letters.of_results([result]),
@@ -160,9 +158,7 @@ def skip(tx: Transaction, row: ReactorRow, publication: int) -> bool:
     taken = [] if fire is None else results(tx, row.actor, after=-1 if before is None else before, to=fire)
     letters.keep(
         tx,
-        reactor=row.actor,
-        environment=row.environment,
-        name=row.name,
+        row,
         letter=f"{letters.PUBLICATION}{publication}",
         error="skipped",
         body=letters.of_results(taken),

@@ -59,13 +59,17 @@ class PondRow(msgspec.Struct, frozen=True, kw_only=True):
     """The Pond of an environment above that it only shows."""
 
 
-def environment(tx: Transaction, name: str, *, is_created: bool = False) -> int | None:
-    """Answer the id of an environment, making it when asked to; None when there is none of that name."""
-    found = tx.row("SELECT id FROM environments WHERE name = :name", int, name=name)
-    if found is None and is_created:
-        tx.change("INSERT INTO environments (name) VALUES (:name) ON CONFLICT DO NOTHING", name=name)
-        found = tx.row("SELECT id FROM environments WHERE name = :name", int, name=name)
-    return found
+def environment(tx: Transaction, name: str) -> int | None:
+    """Answer the id of an environment; None when there is none of that name."""
+    return tx.row("SELECT id FROM environments WHERE name = :name", int, name=name)
+
+
+def made_environment(tx: Transaction, name: str) -> int:
+    """Answer the id of an environment, which is made when there is none of that name."""
+    if (found := environment(tx, name)) is not None:
+        return found
+    tx.change("INSERT INTO environments (name) VALUES (:name) ON CONFLICT DO NOTHING", name=name)
+    return tx.one("SELECT id FROM environments WHERE name = :name", int, name=name)
 
 
 def environment_name(tx: Transaction, environment_id: int) -> str:
@@ -308,7 +312,8 @@ def save_tracks(tx: Transaction, environment_id: int, tracks: Mapping[PondKey, S
 def remove_pond(tx: Transaction, pond_id: int) -> None:
     """Take a Pond out of the deployment; its Runs and data stay for history and retention."""
     tx.write("UPDATE ponds SET removed_at = :now WHERE id = :id", id=pond_id)
-    tx.write("DELETE FROM profiles WHERE pond = :id", id=pond_id)
+    for table in ("profiles", "tapped", "awaited"):
+        tx.write(f"DELETE FROM {table} WHERE pond = :id", id=pond_id)
 
 
 def move_pond(tx: Transaction, pond_id: int, actor: int) -> None:

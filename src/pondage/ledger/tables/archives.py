@@ -1,9 +1,18 @@
-"""Code archives, by their digest. Whether one is still needed is judged where code is stored."""
+"""Code archives, by their digest."""
 
 from __future__ import annotations
 
 from pondage.errors import LedgerError
 from pondage.ledger.database.driver import Transaction
+
+
+def store_archive(tx: Transaction, digest: str, archive: bytes) -> None:
+    """Write code once, however often it is stored."""
+    tx.change(
+        "INSERT INTO archives (digest, data, created_at) VALUES (:digest, :data, :now) ON CONFLICT DO NOTHING",
+        digest=digest,
+        data=archive,
+    )
 
 
 def stored_archive(tx: Transaction, digest: str) -> bytes:

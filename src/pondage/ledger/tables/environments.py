@@ -76,8 +76,7 @@ def ensure(tx: Transaction, name: str, parent: str | None) -> EnvironmentRow:
     `parent` of None takes it as it is.
     """
     above = None if parent is None else find(tx, parent)
-    identity = actors.environment(tx, name, is_created=True)
-    assert identity is not None
+    identity = actors.made_environment(tx, name)
     if above is not None and above.id != identity and not is_used(tx, identity):
         tx.change("UPDATE environments SET parent = :parent WHERE id = :id", id=identity, parent=above.id)
     found = find(tx, name)

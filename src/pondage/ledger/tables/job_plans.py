@@ -153,15 +153,6 @@ def _digest(job: StoredJob) -> str:
     return hashlib.sha256(msgspec.json.encode(job)).hexdigest()
 
 
-def store_archive(tx: Transaction, digest: str, archive: bytes) -> None:
-    """Write the code of a job's own components once."""
-    tx.change(
-        "INSERT INTO archives (digest, data, created_at) VALUES (:digest, :data, :now) ON CONFLICT DO NOTHING",
-        digest=digest,
-        data=archive,
-    )
-
-
 def load(tx: Transaction, identity: int) -> JobVersion:
     """Answer a stored job."""
     (stored,) = tx.one("SELECT body FROM definitions WHERE id = :id", tuple[StoredJob], id=identity)

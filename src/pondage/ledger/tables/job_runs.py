@@ -10,6 +10,7 @@ from pondage.kernel.control.state import Row as MachineRow
 from pondage.kernel.control.state import decode_row, encode_row
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import actors
+from pondage.plan.job.stored_job import StoredJob
 
 
 class JobRunRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,21 +43,17 @@ COLUMNS = (
 
 def insert(
     tx: Transaction,
+    job: StoredJob,
     *,
     public_id: str,
     environment: int,
-    actor: int,
-    job: str,
     definition: int,
-    archive: str,
     context: dict[str, object],
-    resumed_from: int | None,
     reason: str,
+    resumed_from: int | None = None,
     dispatch: int | None = None,
-    is_flow: bool = False,
-    kept_us: int | None = None,
 ) -> JobRunRow:
-    """Write a run that starts."""
+    """Write a run that starts, with an actor of its own."""
     return tx.one(
         f"""INSERT INTO job_runs (public_id, environment, actor, job, definition, archive, context, resumed_from,
                                   dispatch, reason, state, started_at, is_flow,
@@ -67,27 +64,26 @@ def insert(
         JobRunRow,
         public_id=public_id,
         environment=environment,
-        actor=actor,
-        job=job,
+        actor=actors.create(tx, environment_id=environment, kind="run", key=public_id),
+        job=job.plan.name or "job",
         definition=definition,
-        archive=archive,
+        archive=job.archive,
         context=msgspec.json.encode(context).decode(),
         resumed_from=resumed_from,
         dispatch=dispatch,
         reason=reason,
-        is_flow=int(is_flow),
-        kept_us=kept_us,
+        is_flow=int(job.flow is not None),
+        kept_us=None if job.flow is None else job.flow.kept_us,
     )
 
 
 def begin(
     tx: Transaction,
+    job: StoredJob,
     *,
     public_id: str,
     environment: int,
-    job: str,
     definition: int,
-    archive: str,
     context: dict[str, object],
     reason: str,
     dispatch: int | None = None,
@@ -95,23 +91,19 @@ def begin(
 ) -> int:
     """Write a run, send Start to it, now or after a delay, and answer its actor. It knows its own `run_id`."""
     known = {"run_id": public_id, **context}
-    actor = actors.create(tx, environment_id=environment, kind="run", key=public_id)
-    insert(
+    run = insert(
         tx,
+        job,
         public_id=public_id,
         environment=environment,
-        actor=actor,
-        job=job,
         definition=definition,
-        archive=archive,
         context=known,
-        resumed_from=None,
         reason=reason,
         dispatch=dispatch,
     )
     payload = msgspec.json.encode(Start(context=known)).decode()
-    actors.put_signal(tx, actor=actor, kind="start", payload=payload, delay_us=delay_us)
-    return actor
+    actors.put_signal(tx, actor=run.actor, kind="start", payload=payload, delay_us=delay_us)
+    return run.actor
 
 
 def of_actor(tx: Transaction, actor: int) -> JobRunRow:

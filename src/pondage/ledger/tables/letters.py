@@ -12,6 +12,7 @@ import msgspec
 
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.tables import history
+from pondage.ledger.tables.reactors import Lease, ReactorRow
 
 JOURNAL, PUBLICATION, RESULT, SAID = "journal@", "publication@", "result@", "said@"
 """With what the names of letters begin."""
@@ -35,19 +36,19 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     rows: str
 
 
-def keep(tx: Transaction, *, reactor: int, environment: int, name: str, letter: str, error: str, body: str) -> None:
+def keep(tx: Transaction, reactor: Lease | ReactorRow, *, letter: str, error: str, body: str) -> None:
     """Keep something as a dead letter, and say so in the history; once, however often it is kept."""
     changed = tx.change(
         """INSERT INTO reactor_letters (reactor, id, error, at, body) VALUES (:reactor, :letter, :error, :now, :body)
            ON CONFLICT (reactor, id) DO NOTHING""",
-        reactor=reactor,
+        reactor=reactor.actor,
         letter=letter,
         error=error[:LONGEST_ERROR],
         body=body,
     )
     if changed:
-        said = {"reactor": name, "letter": letter, "error": error[:LONGEST_ERROR]}
-        history.record(tx, environment=environment, kind="reactor set aside", payload=said)
+        said = {"reactor": reactor.name, "letter": letter, "error": error[:LONGEST_ERROR]}
+        history.record(tx, environment=reactor.environment, kind="reactor set aside", payload=said)
 
 
 def every(tx: Transaction, reactor: int) -> list[LedgerLetter]:

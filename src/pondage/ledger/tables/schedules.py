@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -43,12 +45,14 @@ class _PondTime(Time, frozen=True, kw_only=True):
     pond: PondKey
 
 
-def put(tx: Transaction, pond: int, declared: tuple[ScheduleDefinition, ...]) -> None:
-    """Make the schedules of a Pond exactly these; one that stays as it was keeps its next time."""
+def put(tx: Transaction, owner: Literal["pond", "job"], identity: int, declared: Iterable[ScheduleDefinition]) -> None:
+    """Make the schedules of a Pond or a deployed job exactly these; one that stays as it was keeps its next time."""
     kept = {
-        name: (identity, times)
-        for identity, name, *times in tx.rows(
-            "SELECT id, name, cron, tz FROM schedules WHERE pond = :pond", tuple[int, str, str, str], pond=pond
+        name: (schedule, times)
+        for schedule, name, *times in tx.rows(
+            f"SELECT id, name, cron, tz FROM schedules WHERE {owner} = :owner",
+            tuple[int, str, str, str],
+            owner=identity,
         )
     }
     for schedule in declared:
@@ -59,9 +63,9 @@ def put(tx: Transaction, pond: int, declared: tuple[ScheduleDefinition, ...]) ->
         if former is not None:
             tx.change("DELETE FROM schedules WHERE id = :id", id=former)
         tx.change(
-            """INSERT INTO schedules (pond, name, cron, tz, catch_up, next_at)
-               VALUES (:pond, :name, :cron, :tz, :catch_up, :next_at)""",
-            pond=pond,
+            f"""INSERT INTO schedules ({owner}, name, cron, tz, catch_up, next_at)
+                VALUES (:owner, :name, :cron, :tz, :catch_up, :next_at)""",
+            owner=identity,
             name=schedule.name,
             cron=schedule.cron,
             tz=schedule.tz,

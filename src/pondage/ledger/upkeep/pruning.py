@@ -1,26 +1,27 @@
-"""Pruning: finished Runs older than retention leave the ledger in small batches; a summary of each stays in history."""
+"""Pruning: Runs that were thinned and whose data has gone leave the ledger in small batches; of each a line stays."""
 
 from __future__ import annotations
 
 import msgspec
 
-from pondage.define.values.names import PondKey
-from pondage.ledger.data import pages
+from pondage.ledger.data import pages, past
 from pondage.ledger.data.pages import PageRef
+from pondage.ledger.data.past import PastRun
 from pondage.ledger.database.driver import Transaction, numbered
 from pondage.ledger.ledger import Ledger
-from pondage.ledger.tables import history, reads
+from pondage.ledger.tables import reads
 
 BATCH = 200
+MOST_STEPS = 100_000
+"""So many recorded steps of Ponds stay at most: with fewer all of retention can be repeated (`doctor --replay`)."""
 
-# A Run may go when it is over and old, is none of the newest of its Pond, and all its snapshots are gone. `vacuum`
-# sweeps those before, and never one that an active Run pins: so no pin of an active Run is left without its Run.
+# A Run may go when it was thinned, or its environment has gone, and all its snapshots are gone. `vacuum` sweeps those
+# before, and never one that an active Run pins: so no pin of an active Run is left without its Run.
 _PAGE = """
-SELECT r.id AS id, r.public_id AS public_id, r.environment AS environment, r.state AS state, r.reason AS reason,
-       r.freshness AS freshness, r.started_at AS started_at, r.ended_at AS ended_at,
-       p.name || '@' || p.major AS pond,
-       CASE WHEN ((r.ended_at < :limit
-                   AND r.number <= (SELECT max(n.number) FROM runs n WHERE n.pond = r.pond) - :keep)
+SELECT r.id AS id, r.pond AS pond, r.number AS number, r.state AS state, r.definition AS definition,
+       r.freshness - r.delay AS moment, r.read_at IS NOT NULL AS is_read, r.started_at AS started_at,
+       r.ended_at AS ended_at,
+       CASE WHEN (r.thinned_at IS NOT NULL
                   OR (r.ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM environments e
                                                          WHERE e.id = r.environment AND e.removed_at IS NOT NULL)))
                  AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.run = r.id AND s.swept_at IS NULL)
@@ -33,8 +34,7 @@ SELECT r.id AS id, r.public_id AS public_id, r.environment AS environment, r.sta
                  AND NOT EXISTS (SELECT 1 FROM runs b WHERE b.rollback_of = r.id)
                  AND NOT EXISTS (SELECT 1 FROM runs b WHERE b.origin = r.id)
             THEN 1 ELSE 0 END AS is_prunable
-FROM (SELECT * FROM runs WHERE id > :after AND pond IS NOT NULL ORDER BY id LIMIT :batch) r
-JOIN ponds p ON p.id = r.pond ORDER BY r.id"""
+FROM (SELECT * FROM runs WHERE id > :after AND pond IS NOT NULL ORDER BY id LIMIT :batch) r ORDER BY r.id"""
 
 # Each deletes at most one batch, found at the beginning of an index: rows are old where they are numbered low.
 _OLD = (
@@ -55,19 +55,19 @@ _OLD = (
 
 class _Over(msgspec.Struct, frozen=True, kw_only=True):
     id: int
-    public_id: str
-    environment: int
-    pond: PondKey
+    pond: int
+    number: int
     state: str
-    reason: str
-    freshness: int
+    definition: int
+    moment: int
+    is_read: bool
     started_at: int
     ended_at: int | None
     is_prunable: bool
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """What one look found; `after` is where the next one begins, None when nothing older than retention is left."""
+    """What one look found; `after` is where the next one begins, None when there are no more Runs."""
 
     prunable: list[_Over]
     after: int | None
@@ -81,7 +81,7 @@ def prune(ledger: Ledger, *, dry_run: bool = False) -> int:
     pruned, after = 0, 0
     while True:
         with ledger.reading() as tx:
-            page = _look(tx, ledger, after)
+            page = _look(tx, after)
         if dry_run:
             pruned += len(page.prunable)
         elif page.prunable:
@@ -92,6 +92,8 @@ def prune(ledger: Ledger, *, dry_run: bool = False) -> int:
         after = page.after
     while not dry_run and _delete_old(ledger):
         pass
+    if not dry_run:
+        _forget_steps(ledger)
     while not dry_run and _age_reads(ledger):
         pass
     return pruned
@@ -101,24 +103,19 @@ def _limit(tx: Transaction, ledger: Ledger) -> int:
     return tx.now - int(ledger.durability.retention_days * 86_400_000_000)
 
 
-def _look(tx: Transaction, ledger: Ledger, after: int) -> Page:
-    limit = _limit(tx, ledger)
-    rows = tx.rows(_PAGE, _Over, after=after, limit=limit, keep=ledger.durability.keep_runs + 1, batch=BATCH)
-    # Runs are numbered as they start: behind one that started within retention there are only such.
-    is_last = len(rows) < BATCH or rows[-1].started_at >= limit
-    return Page(prunable=[row for row in rows if row.is_prunable], after=None if is_last else rows[-1].id)
+def _look(tx: Transaction, after: int) -> Page:
+    rows = tx.rows(_PAGE, _Over, after=after, batch=BATCH)
+    return Page(prunable=[row for row in rows if row.is_prunable], after=None if len(rows) < BATCH else rows[-1].id)
 
 
 def _take_out(tx: Transaction, prunable: list[_Over]) -> int:
     """Delete Runs that were found prunable: nothing that is over and swept ever comes back, so they still are."""
     marks, values = numbered("run", [row.id for row in prunable])
-    # Held, so that of two that prune at once only one writes the summary.
+    # Held, so that of two that prune at once only one writes what stays of them.
     held = set(tx.rows(f"SELECT id FROM runs WHERE id IN ({marks}) /*lock skip*/", int, **values))
     if not held:
         return 0
-    for row in prunable:
-        if row.id in held:
-            _summarise(tx, row)
+    _remember(tx, [row for row in prunable if row.id in held])
     marks, values = numbered("run", sorted(held))
     tx.change(f"DELETE FROM run_outputs WHERE run IN ({marks})", **values)
     paged = tx.rows(_PAGED.format(condition=f"s.run IN ({marks})"), _Paged, **values)
@@ -162,15 +159,39 @@ def _forget_pages(tx: Transaction, gone: list[_Paged]) -> None:
         pages.forget(tx, mine, (page for each in left for page in each.pages))
 
 
-def _summarise(tx: Transaction, row: _Over) -> None:
-    history.record(
-        tx,
-        environment=row.environment,
-        kind="run",
-        pond=row.pond,
-        run=row.public_id,
-        payload={key: getattr(row, key) for key in ("state", "reason", "freshness", "started_at", "ended_at")},
+def _remember(tx: Transaction, gone: list[_Over]) -> None:
+    marks, values = numbered("run", [row.id for row in gone])
+    rows = dict(
+        tx.rows(
+            f"SELECT run, sum(rows) AS rows FROM snapshots WHERE run IN ({marks}) AND kind <> 'compact' GROUP BY run",
+            tuple[int, int],
+            **values,
+        )
     )
+    work = dict(
+        tx.rows(
+            f"""SELECT d.run AS run, sum(e.completed_at - e.claimed_at) AS work_us
+                FROM dispatches d JOIN executions e ON e.dispatch = d.id
+                WHERE d.run IN ({marks}) AND e.claimed_at IS NOT NULL AND e.completed_at IS NOT NULL GROUP BY d.run""",
+            tuple[int, int],
+            **values,
+        )
+    )
+    by_pond: dict[int, list[PastRun]] = {}
+    for row in gone:
+        line = PastRun(
+            number=row.number,
+            state=row.state,
+            ended_at=row.started_at if row.ended_at is None else row.ended_at,
+            moment=row.moment,
+            is_read=row.is_read,
+            definition=row.definition,
+            rows=rows.get(row.id, 0),
+            work_us=work.get(row.id, 0),
+        )
+        by_pond.setdefault(row.pond, []).append(line)
+    for pond in sorted(by_pond):
+        past.remember(tx, pond, by_pond[pond])
 
 
 def _delete_old(ledger: Ledger) -> bool:
@@ -179,7 +200,32 @@ def _delete_old(ledger: Ledger) -> bool:
     with ledger.transaction() as tx:
         limit = _limit(tx, ledger)
         deleted = [tx.change(statement, limit=limit, batch=BATCH) for statement in _OLD]
+        deleted.append(past.forget(tx, batch=BATCH))
     return any(count >= BATCH for count in deleted)
+
+
+def _forget_steps(ledger: Ledger) -> None:
+    """Take out the oldest recorded steps of Ponds and reactors beyond `MOST_STEPS`; those of a job go with its run."""
+    after: int | None = 0
+    with ledger.reading() as tx:
+        last = (tx.row("SELECT max(id) AS id FROM advancements", int) or 0) - MOST_STEPS
+    while after is not None and after < last:
+        with ledger.transaction() as tx:
+            page = tx.rows(
+                "SELECT id FROM advancements WHERE id > :after AND id <= :last ORDER BY id LIMIT :batch",
+                int,
+                after=after,
+                last=last,
+                batch=BATCH,
+            )
+            if page:
+                tx.change(
+                    """DELETE FROM advancements WHERE id > :after AND id <= :page
+                       AND actor IN (SELECT id FROM actors WHERE kind <> 'run')""",
+                    after=after,
+                    page=page[-1],
+                )
+        after = page[-1] if page else None
 
 
 def _age_reads(ledger: Ledger) -> bool:

@@ -128,9 +128,7 @@ def _keep(ledger: Ledger, row: ReactorRow, items: dict[int, bytes], why: str) ->
         for seq, blob in items.items():
             letters.keep(
                 tx,
-                reactor=row.actor,
-                environment=row.environment,
-                name=row.name,
+                row,
                 letter=f"{JOURNAL}{seq}",
                 error=why,
                 body=blob.decode("utf-8", "backslashreplace").replace("\0", "\\0"),

@@ -12,7 +12,7 @@ from pondage.ledger.data.inputs import compact_inputs, query_inputs, ripple_inpu
 from pondage.ledger.database.driver import Transaction, batches, numbered
 from pondage.ledger.kinds.sample import SampleInputs
 from pondage.ledger.tables import read_leases
-from pondage.work.snapshot import SnapshotContent
+from pondage.work.snapshot import Increment, SnapshotContent
 
 BATCH = 500
 
@@ -114,9 +114,9 @@ def archive_like(tx: Transaction, start: str) -> str:
     return found[0]
 
 
-# In use: of an open Run, of a Run that ended within retention, or of one of the newest completed Runs of its Pond. The
-# newest snapshot of a dataset always stays: it is what an unchanged Ripple goes on with. Of an environment that was
-# removed nothing stays for its own sake, only what a Run of another one shows.
+# In use: of a Run that was not thinned. The newest snapshot of a dataset always stays: it is what an unchanged Ripple
+# goes on with. What no Run shows stays while it is young. Of an environment that was removed nothing stays for its own
+# sake, only what a Run of another one shows.
 _GONE = """EXISTS (SELECT 1 FROM datasets g JOIN ponds q ON q.id = g.pond JOIN environments v ON v.id = q.environment
                  WHERE g.id = s.dataset AND v.removed_at IS NOT NULL)"""
 _JUDGED = """
@@ -126,11 +126,7 @@ SELECT s.id AS id, s.public_id AS public_id, s.path AS path, s.bytes AS bytes, s
                   OR {gone})
                  AND NOT EXISTS (
                      SELECT 1 FROM run_outputs o JOIN runs r ON r.id = o.run JOIN environments e ON e.id = r.environment
-                     WHERE o.snapshot = s.id AND e.removed_at IS NULL AND (
-                         r.ended_at IS NULL OR r.ended_at >= :limit
-                         OR (r.state = 'completed' AND r.id >= coalesce(
-                             (SELECT n.id FROM runs n WHERE n.pond = r.pond AND n.state = 'completed'
-                              ORDER BY n.id DESC LIMIT 1 OFFSET :newest), 0))))
+                     WHERE o.snapshot = s.id AND e.removed_at IS NULL AND r.thinned_at IS NULL)
             THEN 1 ELSE 0 END AS is_unused
 FROM {snapshots} s ORDER BY s.id"""
 
@@ -152,19 +148,19 @@ class _Judged(DoomedSnapshot, frozen=True, kw_only=True):
 
 
 class Unused(msgspec.Struct, frozen=True, kw_only=True):
-    """What one look found, and where the next one begins; `after` is None when nothing older than retention is left."""
+    """What one look found, and where the next one begins; `after` is None when only young ones are left."""
 
     snapshots: list[DoomedSnapshot]
     after: int | None
 
 
-def unused(tx: Transaction, *, keep_runs: int, retention_us: int, read: set[int], after: int = 0) -> Unused:
-    """Look at one batch of snapshots for those that neither `read`, nor the newest Runs, nor retention keep."""
-    limit = tx.now - retention_us
-    rows = tx.rows(_PAGE, _Judged, after=after, limit=limit, newest=keep_runs - 1, batch=BATCH)
+def unused(tx: Transaction, *, young_us: int, read: set[int], after: int = 0) -> Unused:
+    """Look at one batch of snapshots for those that neither somebody `read`s, nor a Run that is kept shows."""
+    limit = tx.now - young_us
+    rows = tx.rows(_PAGE, _Judged, after=after, limit=limit, batch=BATCH)
     found = [row for row in rows if row.is_unused]
-    kept = _members(tx, [each.id for each in found], limit, keep_runs) if found else set()
-    # Snapshots are numbered as they are written: behind one that is within retention there are only such.
+    kept = _members(tx, [each.id for each in found], limit) if found else set()
+    # Snapshots are numbered as they are written: behind one that is young there are only such.
     is_last = len(rows) < BATCH or rows[-1].created_at >= limit
     return Unused(
         snapshots=[each for each in found if each.id not in read and each.id not in kept],
@@ -172,23 +168,23 @@ def unused(tx: Transaction, *, keep_runs: int, retention_us: int, read: set[int]
     )
 
 
-def used_again(tx: Transaction, ids: list[int], *, keep_runs: int, retention_us: int, read: set[int]) -> set[int]:
+def used_again(tx: Transaction, ids: list[int], *, young_us: int, read: set[int]) -> set[int]:
     """Answer those of these snapshots that something needs after all: what is `read`, or what is kept."""
     if not ids:
         return set()
     marks, values = numbered("id", ids)
+    limit = tx.now - young_us
     rows = tx.rows(
         _JUDGED.format(gone=_GONE, snapshots=f"(SELECT * FROM snapshots WHERE id IN ({marks}))"),
         _Judged,
-        limit=tx.now - retention_us,
-        newest=keep_runs - 1,
+        limit=limit,
         **values,
     )
-    kept = read | _members(tx, ids, tx.now - retention_us, keep_runs)
+    kept = read | _members(tx, ids, limit)
     return {row.id for row in rows if not row.is_unused} | (kept & set(ids))
 
 
-def _members(tx: Transaction, ids: list[int], limit: int, keep_runs: int) -> set[int]:
+def _members(tx: Transaction, ids: list[int], limit: int) -> set[int]:
     """Answer what belongs to a table that is in use: a batch lives as long as a table with it does."""
     marks, values = numbered("id", ids)
     growing = tx.rows(
@@ -204,7 +200,7 @@ def _members(tx: Transaction, ids: list[int], limit: int, keep_runs: int) -> set
     )
     found: set[int] = set()
     for dataset in growing:
-        judged = tx.rows(_TABLES, _Judged, dataset=dataset, limit=limit, newest=keep_runs - 1)
+        judged = tx.rows(_TABLES, _Judged, dataset=dataset, limit=limit)
         shown = manifests.newest(tx, [row.id for row in judged if not row.is_unused])
         found |= manifests.snapshots_of(tx, shown.values())
     return found
@@ -222,8 +218,9 @@ def going_back_to(state: str) -> str | None:
     return _state.decode(state).rollback
 
 
-def being_read(tx: Transaction) -> set[int]:
-    """Answer the snapshots that an active Run reads or may still read, of work that is under way, and of readers."""
+def being_read(tx: Transaction, *, followed_us: int | None = None) -> set[int]:
+    """Answer the snapshots that an active Run reads or may still read, of work that is under way, and of readers; and
+    those that whoever follows a growing table has still to take in, unless he has not run for `followed_us`."""
     # A dropped Run's pins stay while an older Run of the same Pond is active: it may take them over. Each Pond is asked
     # alone: there are few with open Runs, and a planner that expects many would read all Runs that ever were.
     active = tx.rows(
@@ -253,8 +250,34 @@ def being_read(tx: Transaction) -> set[int]:
         pinned.update(one for one in _reads(kind, inputs) if one is not None)
     # Readers outside of the queue have a lease.
     pinned |= read_leases.leased(tx)
+    pinned |= _followed(tx, 0 if followed_us is None else tx.now - followed_us)
     # Work that was claimed before a compaction reads the files of an older manifest.
     return pinned | manifests.members_of(tx, pinned)
+
+
+_GROWING = """SELECT DISTINCT p.name AS name, p.major AS major
+              FROM (SELECT DISTINCT dataset FROM snapshots WHERE kind IN ('append', 'merge', 'partition')) s
+              JOIN datasets d ON d.id = s.dataset JOIN ponds p ON p.id = d.pond"""
+_FOLLOWERS = f"""
+WITH growing AS ({_GROWING})
+SELECT s.content AS content FROM datasets d JOIN ponds p ON p.id = d.pond JOIN environments e ON e.id = p.environment
+JOIN snapshots s ON s.id = (SELECT max(n.id) FROM snapshots n WHERE n.dataset = d.id AND n.kind <> 'compact')
+WHERE p.removed_at IS NULL AND e.removed_at IS NULL AND s.created_at >= :since AND s.content LIKE '%"cursors":%'
+      AND (EXISTS (SELECT 1 FROM growing g WHERE g.name = p.name AND g.major = p.major)
+           OR p.id IN (SELECT q.pond FROM pond_sources q
+                       JOIN growing g ON g.name = q.source_name AND g.major = q.source_major))"""
+_BEHIND = """
+SELECT b.id AS id FROM snapshots c JOIN datasets d ON d.id = c.dataset JOIN ponds p ON p.id = d.pond
+JOIN ponds q ON q.name = p.name AND q.major = p.major JOIN datasets t ON t.pond = q.id AND t.ripple = d.ripple
+JOIN snapshots b ON b.dataset = t.id AND b.id >= c.id
+WHERE c.id = :cursor AND b.kind IN ('append', 'merge', 'partition')"""
+
+
+def _followed(tx: Transaction, since: int) -> set[int]:
+    """Answer the batches that lead from where followers are to the newest: without them they would have to read all."""
+    contents = tx.rows(_FOLLOWERS, tuple[SnapshotContent], since=since)
+    cursors = {each for (content,) in contents for each in (content.increment or Increment()).cursors.values()}
+    return {found for cursor in sorted(cursors) for found in tx.rows(_BEHIND, int, cursor=cursor)}
 
 
 def _reads(kind: str, inputs: str) -> Iterable[int | None]:

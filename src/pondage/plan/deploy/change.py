@@ -12,8 +12,8 @@ from pondage.plan.deploy.values import PondChange, Rebound, RippleChange
 
 Bump = Literal["major", "minor", "patch"]
 _PLAIN = (
-    "sources", "windows", "retries", "triggers", "mode", "keys", "verify", "partition", "coherent", "fuse",
-    "publish", "pool", "labels", "description", "owner", "tags", "entry", "version",
+    "sources", "windows", "retries", "triggers", "mode", "keys", "verify", "partition", "coherent", "fuse", "keep",
+    "publish", "pool", "reading", "labels", "description", "owner", "tags", "entry", "version",
 )  # fmt: skip
 
 

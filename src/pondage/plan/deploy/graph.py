@@ -15,35 +15,6 @@ def key_of(pond: PondDefinition) -> PondKey:
     return pond_key(pond.name, pond.major)
 
 
-def catchments(definitions: Iterable[PondDefinition]) -> list[tuple[PondKey, ...]]:
-    """Answer the connected sets of Ponds, each sorted, in the order of their first Pond.
-
-    Sources must be bound. A Source that is not deployed connects its Sinks too: all of them wait for the same Pond.
-    """
-    root: dict[PondKey, PondKey] = {}
-
-    def find(key: PondKey) -> PondKey:
-        root.setdefault(key, key)
-        top = key
-        while root[top] != top:
-            top = root[top]
-        while root[key] != top:
-            root[key], key = top, root[key]
-        return top
-
-    present: list[PondKey] = []
-    for pond in definitions:
-        key = key_of(pond)
-        present.append(key)
-        find(key)
-        for source in source_keys(pond):
-            root[find(source)] = find(key)
-    groups: dict[PondKey, list[PondKey]] = {}
-    for key in sorted(present):
-        groups.setdefault(find(key), []).append(key)
-    return sorted(tuple(group) for group in groups.values())
-
-
 def pond_cycle(world: Mapping[PondKey, PondDefinition]) -> list[str]:
     """Answer one cycle between Ponds as a path in the direction of the data, or []."""
     return found_cycle({key: [each for each in source_keys(pond) if each in world] for key, pond in world.items()})

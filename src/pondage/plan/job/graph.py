@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 
 from pondage.define.job.component import ComponentDefinition
-from pondage.define.job.job import Call, JobProblem, Place, TypeClash
+from pondage.define.job.job import Call, DataLink, JobProblem, Place, TypeClash
 from pondage.kernel.control.shape import EdgeKind, Virtual
 
 _N = TypeVar("_N", bound=Hashable)
@@ -35,17 +35,10 @@ class Vertex(msgspec.Struct, kw_only=True, eq=False):
         return self.definition is not None and self.definition.kind == "iterator"
 
 
-class Data(msgspec.Struct, frozen=True, kw_only=True):
+class Data(DataLink, frozen=True, kw_only=True):
     """A data link of the flat graph."""
 
-    source: str
-    source_port: str
-    target: str
-    target_port: str
     gathers: str = ""
-    max_in_flight_rows: int | None = None
-    max_in_flight_bytes: int | None = None
-    place: Place = Place()
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,26 +6,19 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import msgspec
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 from pyspark.sql.types import StructType
 
 from pondage.define.pond.definition import ExpectationDefinition
 from pondage.spark.files.read import read_snapshot
-from pondage.spark.query.query import QueryResult, answer_of
+from pondage.spark.query.query import answer_of
 from pondage.spark.rules.late_rules import twice, without_target
 from pondage.spark.rules.rules import Check, Question, question
+from pondage.work.answers import BrokenRule
 from pondage.work.snapshot import BAD, SnapshotContent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-class BreakingRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows that break one rule."""
-
-    rule: str
-    rows: QueryResult
 
 
 def breaking_rows(
@@ -36,17 +29,17 @@ def breaking_rows(
     checks: Mapping[str, Check],
     tables: Mapping[str, SnapshotContent | None],
     limit: int,
-) -> list[BreakingRows]:
+) -> list[BrokenRule]:
     """Answer at most `limit` rows of a table, or of those that were set aside from it, for each of the rules."""
     schema = StructType.fromJson(json.loads(content.schema))
-    found: list[BreakingRows] = []
+    found: list[BrokenRule] = []
     for rule in rules:
         if rule.quarantine and content.bad is not None:
             aside = read_snapshot(session, content.bad)
             rows = aside.where(F.array_contains(F.split(F.col(BAD), "; "), rule.name))
         else:
             rows = _broken(session, content, question(rule, schema, checks, is_whole=False), tables)
-        found.append(BreakingRows(rule=rule.name, rows=answer_of(rows, limit)))
+        found.append(BrokenRule(rule=rule.name, rows=answer_of(rows, limit)))
     return found
 
 

@@ -28,8 +28,9 @@ from pyspark.sql.types import (
 
 from pondage.errors import PondageError
 from pondage.spark.files.read import read_snapshot
-from pondage.spark.query.query import QueryResult, answer_of
+from pondage.spark.query.query import answer_of
 from pondage.spark.types.names import quoted
+from pondage.work.diff import ColumnDifference, TableDifference
 from pondage.work.snapshot import SnapshotContent
 
 if TYPE_CHECKING:
@@ -42,33 +43,6 @@ _NESTED = (ArrayType, MapType, StructType, VariantType)
 FLOATING = (DoubleType, FloatType)
 _COMPARED = (NumericType, (DateType, TimestampType, TimestampNTZType))
 """Kinds of types that Spark compares with one another by their values."""
-
-
-class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """A column that only one state has, or that has another type; None where it is not there."""
-
-    column: str
-    before: str | None
-    after: str | None
-
-
-class TableDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """What differs between two states of a table. `columns` counts the changed rows by column.
-
-    Without `keys` there are no changed rows: one that changed is one removed and one added. A row of `sample` begins
-    with `_change` and the key; of each column that changed it has `[before, after]` as texts in `_columns`.
-    """
-
-    ripple: str
-    keys: tuple[str, ...]
-    before_rows: int | None
-    after_rows: int | None
-    schema: tuple[ColumnDifference, ...] = ()
-    added: int = 0
-    removed: int = 0
-    changed: int = 0
-    columns: dict[str, int] = {}
-    sample: QueryResult | None = None
 
 
 def compare(

@@ -14,7 +14,6 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-import msgspec
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 from pyspark.sql.types import (
     ArrayType,
@@ -32,6 +31,7 @@ from pondage.spark.files.storage import local_path
 from pondage.spark.query.allow_list import require_question
 from pondage.spark.query.sql_names import ParsedSql, bound_sql
 from pondage.spark.session.errors import explained
+from pondage.work.answers import QueryView
 from pondage.work.snapshot import SnapshotContent
 
 if TYPE_CHECKING:
@@ -41,22 +41,13 @@ JsonValue = str | int | float | bool | None | list["JsonValue"] | dict[str, "Jso
 _MOST_ROWS = 100_000
 
 
-class QueryResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of an answer, each a list in the order of `columns`. `truncated`: there are more than were asked for."""
-
-    columns: tuple[str, ...]
-    types: tuple[str, ...]
-    rows: tuple[list[JsonValue], ...]
-    truncated: bool = False
-
-
 def run_query(
     session: SparkSession,
     sql: str,
     views: Mapping[str, SnapshotContent],
     limit: int = 100,
     fused: Mapping[str, str] | None = None,
-) -> QueryResult:
+) -> QueryView:
     """Answer a question about the given snapshots and nothing else.
 
     `views` maps names as they may be written (`pond`, `pond.ripple`) to snapshots, `fused` those of Ripples without a
@@ -96,7 +87,7 @@ def _require_only(frame: DataFrame, contents: Mapping[str, SnapshotContent]) -> 
             raise PondageError("the query reads files outside of the published tables", code="QUERY_REFUSED")
 
 
-def answer_of(frame: DataFrame, limit: int) -> QueryResult:
+def answer_of(frame: DataFrame, limit: int) -> QueryView:
     """Answer the first rows of a DataFrame, in one Spark job."""
     limit = max(0, min(limit, _MOST_ROWS))
     fields = frame.schema.fields
@@ -108,11 +99,11 @@ def answer_of(frame: DataFrame, limit: int) -> QueryResult:
     ]
     table = plain.select(*shown).limit(limit + 1).toArrow()
     columns = [column.to_pylist() for column in table.columns]
-    rows = [[_json_value(column[row]) for column in columns] for row in range(min(limit, table.num_rows))]
-    return QueryResult(
+    numbers = range(min(limit, table.num_rows))
+    return QueryView(
         columns=tuple(field.name for field in fields),
         types=tuple(field.dataType.simpleString() for field in fields),
-        rows=tuple(rows),
+        rows=tuple([_json_value(column[row]) for column in columns] for row in numbers),
         truncated=table.num_rows > limit,
     )
 

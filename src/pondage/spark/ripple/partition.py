@@ -17,6 +17,7 @@ from pondage.spark.files.layout import Layout, PartitionRefused, among
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.files.storage import secure
 from pondage.spark.files.write import check_output, write_files
+from pondage.spark.ripple.exchange import Exchange
 from pondage.spark.rules.expectations import ExpectationPlan, Facts
 from pondage.work.snapshot import DataFile, Increment, SnapshotContent
 
@@ -34,6 +35,8 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     `asked` are partitions that are replaced whatever comes back; `only` says beyond which values of which columns
     nothing is (None: anything may be). `has_base` says whether a table is extended; `foreign` answers that table when
     it is not in these partitions, so that its rows have to be written again; `table` answers it in any case.
+    `exchanged` are the files that came again, when the rows of whole files are returned: then a partition keeps the
+    rows of its other files. None: what is returned of a partition is all of it.
     """
 
     definition: PartitionDefinition
@@ -43,6 +46,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     has_base: Callable[[], bool] = lambda: False
     foreign: Callable[[], SnapshotContent | None] = lambda: None
     table: Callable[[], SnapshotContent | None] = lambda: None
+    exchanged: frozenset[str] | None = None
 
 
 def write_partitions(
@@ -69,26 +73,44 @@ def write_partitions(
         columns, values = only
         frame = frame.where(among(tuple(layout.texts[each] for each in columns), values))
     frame, rules, checks = _without_late(frame, cut, layout, rules, checks)
-    facts = msgspec.structs.replace(facts, rest=lambda rule, content: _rest(rule, content, cut))
+    exchange = _exchange(session, frame.schema, cut, layout, destination)
+    facts = msgspec.structs.replace(
+        facts, rest=exchange.rest if exchange is not None else lambda rule, content: _rest(rule, content, cut)
+    )
     plan = ExpectationPlan.decide(frame.schema, rules, checks, facts, layout=layout)
     checked = plan.write(session, frame, destination, where=where)
     content = checked.files.as_content()
     returned = dict.fromkeys(file.partition for file in content.files if file.partition is not None)
     _require_values(returned, cut.definition, where)
     replaced = tuple(dict.fromkeys((*returned, *cut.asked())))
-    increment = Increment(by=cut.definition.texts, partitions=replaced)
-    foreign = cut.foreign()
-    if foreign is not None:
-        old = _rewritten(session, foreign, frame.schema, cut, layout, replaced, destination)
+    foreign, old = cut.foreign(), None
+    if exchange is not None:
+        old, touched = exchange.touched(returned)
+        replaced = tuple(dict.fromkeys((*replaced, *sorted(touched, key=str))))
+    elif foreign is not None:
+        rows = read_snapshot(session, foreign, schema=frame.schema.json()).where(~layout.among(replaced))
+        old = _beside(rows, cut, layout, destination)
+    if old is not None:
         content = msgspec.structs.replace(
             content,
             files=(*content.files, *old.files),
             rows=content.rows + old.rows,
             bytes=content.bytes + old.bytes,
         )
-        increment = msgspec.structs.replace(increment, kept=())
         secure(destination, [])
+    increment = Increment(by=cut.definition.texts, partitions=replaced, kept=None if foreign is None else ())
     return msgspec.structs.replace(content, expectations=checked.results, set_aside=checked.aside, increment=increment)
+
+
+def _exchange(session: SparkSession, schema: StructType, cut: Cut, layout: Layout, destination: str) -> Exchange | None:
+    """Answer what keeps the rows of other files, None when there are none or whole partitions are returned."""
+    table = None if cut.exchanged is None else cut.table()
+    if table is None or cut.exchanged is None:
+        return None
+    return Exchange(
+        session, table, cut.exchanged, layout=layout, schema=schema, is_whole=cut.foreign() is not None,
+        write=lambda rows: _beside(rows, cut, layout, destination),
+    )  # fmt: skip
 
 
 def _rest(rule: ExpectationDefinition, content: SnapshotContent, cut: Cut) -> SnapshotContent | None:
@@ -139,21 +161,12 @@ def _require_values(partitions: Iterable[Partition], definition: PartitionDefini
                 )
 
 
-def _rewritten(
-    session: SparkSession,
-    old: SnapshotContent,
-    schema: StructType,
-    cut: Cut,
-    layout: Layout,
-    replaced: Iterable[Partition],
-    destination: str,
-) -> SnapshotContent:
-    """Write the rows of a table that was not in these partitions, but those that are replaced; once, after a change."""
-    rows = read_snapshot(session, old, schema=schema.json()).where(~layout.among(replaced))
+def _beside(rows: DataFrame, cut: Cut, layout: Layout, destination: str) -> SnapshotContent:
+    """Write rows that the table had before beside those that were returned; answer files named from there."""
     written = write_files(rows, f"{destination}/{destination.rpartition('/')[2]}.table", layout=layout)
     folder = written.path.rpartition("/")[2]
     files: tuple[DataFile, ...] = tuple(
         msgspec.structs.replace(footer.as_data_file(), name=f"{folder}/{footer.name}") for footer in written.footers
     )
     _require_values((file.partition for file in files if file.partition is not None), cut.definition, layout.where)
-    return msgspec.structs.replace(written.as_content(), files=files)
+    return msgspec.structs.replace(written.as_content(), path=destination, files=files)

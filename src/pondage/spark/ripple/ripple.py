@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that everybody u
 
 from pondage.define.pond.definition import RippleDefinition
 from pondage.define.pond.run import Run, Unchanged
-from pondage.errors import PondageError
+from pondage.errors import DefinitionError, PondageError
 from pondage.spark.files.changes import CHANGE, DELETED, marked_whole
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.incremental.catalyst import marked
@@ -208,6 +208,13 @@ def _sql_result(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
 
 def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork, called: CalledJobs) -> SnapshotContent:
     facts = _facts(work)
+    if work.run.exchanged is not None and work.cut is None:
+        raise DefinitionError(
+            f'{work.where}: sources.files(…, replaced="replace") exchanges rows: mode="partition" alone can do that',
+            hint='declare @pond(mode="partition", by=["at:day"]), or say replaced="append"',
+            code="BAD_OPTION",
+            place=place_of(work),
+        )
     if work.auto is not None:
         return write_automatic(
             session, frame, work.auto, why_full=called.why_full or by_itself(work.run),
@@ -220,8 +227,9 @@ def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork, called:
             rules=work.ripple.expectations, checks=work.checks, facts=facts, where=work.where,
         )  # fmt: skip
     if work.cut is not None:
+        cut = msgspec.structs.replace(work.cut, exchanged=work.run.exchanged)
         return write_partitions(
-            session, frame, work.cut, destination=work.destination, contract=work.contract,
+            session, frame, cut, destination=work.destination, contract=work.contract,
             rules=work.ripple.expectations, checks=work.checks, facts=facts, where=work.where,
         )  # fmt: skip
     return write_checked(

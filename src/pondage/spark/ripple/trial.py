@@ -18,44 +18,19 @@ from pondage.spark.files.write import check_output
 from pondage.spark.incremental.catalyst import marked
 from pondage.spark.incremental.outlook import outlook
 from pondage.spark.incremental.watch import CalledJobs, watched
-from pondage.spark.query.query import QueryResult, answer_of
+from pondage.spark.query.query import answer_of
 from pondage.spark.ripple.automatic import against
 from pondage.spark.ripple.ripple import RippleWork, by_itself, call_ripple, place_of
 from pondage.spark.session.connect import is_connect
 from pondage.spark.session.errors import explained
+from pondage.work.answers import InferredSchema, SampleTable
 from pondage.work.snapshot import Increment, SnapshotContent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-class SampledTable(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of one Ripple. `breaks` says how its schema breaks the contract of its major version.
-
-    `rows` is None for a Ripple that called `run.unchanged()`: it has no rows of its own.
-    """
-
-    ripple: str
-    rows: QueryResult | None
-    breaks: tuple[str, ...] = ()
-
-
-class Inferred(msgspec.Struct, frozen=True, kw_only=True):
-    """The schema (Spark's JSON) that a Ripple would give, or why that is not known without running it.
-
-    `upkeep` says of a table that is kept up to date what its Runs can do.
-    """
-
-    table: str
-    schema: str | None = None
-    upkeep: str | None = None
-    breaks: tuple[str, ...] = ()
-    code: str | None = None
-    problem: str | None = None
-    place: str | None = None
-
-
-def run_sample(session: SparkSession, works: Sequence[RippleWork], *, rows: int, limit: int) -> list[SampledTable]:
+def run_sample(session: SparkSession, works: Sequence[RippleWork], *, rows: int, limit: int) -> list[SampleTable]:
     """Run Ripples one after the other, each on at most `rows` rows of every table, and answer `limit` rows of each.
 
     A Ripple reads the rows of the ones before it; each is computed once. Nothing is written. Raises as `run_ripple`
@@ -63,7 +38,7 @@ def run_sample(session: SparkSession, works: Sequence[RippleWork], *, rows: int,
     """
     made: dict[str, DataFrame] = {}
     cached: list[DataFrame] = []
-    found: list[SampledTable] = []
+    found: list[SampleTable] = []
     try:
         for work in works:
             frames = {
@@ -78,7 +53,7 @@ def run_sample(session: SparkSession, works: Sequence[RippleWork], *, rows: int,
                 try:
                     frame = call_ripple(session, work, frames)
                 except Unchanged:
-                    found.append(SampledTable(ripple=work.ripple.name, rows=None))
+                    found.append(SampleTable(ripple=work.ripple.name, rows=None))
                     break
                 check_output(frame.schema)
                 kept = frame.limit(rows).cache()
@@ -86,7 +61,7 @@ def run_sample(session: SparkSession, works: Sequence[RippleWork], *, rows: int,
                 made[work.ripple.name] = kept if work.merge is None else kept.drop(DELETED)
                 answer = answer_of(kept, limit)
                 breaks = () if work.contract is None else check_contract(work.contract, frame.schema.json())
-            found.append(SampledTable(ripple=work.ripple.name, rows=answer, breaks=tuple(breaks)))
+            found.append(SampleTable(ripple=work.ripple.name, rows=answer, breaks=tuple(breaks)))
     finally:
         for frame in cached:
             frame.unpersist()
@@ -99,7 +74,7 @@ def infer_schemas(
     *,
     known: Mapping[str, str],
     merged: Mapping[str, tuple[str, ...]] | None = None,
-) -> list[Inferred]:
+) -> list[InferredSchema]:
     """Call each Ripple on empty tables and answer the schema of its plan; no Spark job of ours is run.
 
     Each of the `works` is named by its table and says which table is behind each of its parameters (None for one that
@@ -109,13 +84,13 @@ def infer_schemas(
     """
     schemas = dict(known)
     unknown: set[str] = set()
-    found: list[Inferred] = []
+    found: list[InferredSchema] = []
     for table, work, behind in works:
         read = [each for each in behind.values() if each is not None]
         missing = sorted(each for each in read if each in unknown or each not in schemas)
         if missing:
             unknown.add(table)
-            found.append(Inferred(table=table, problem=f"it reads {missing[0]}, whose schema is not known"))
+            found.append(InferredSchema(table=table, problem=f"it reads {missing[0]}, whose schema is not known"))
             continue
         contents = {
             name: None if each is None else _empty(schemas[each], (merged or {}).get(each, ()))
@@ -128,15 +103,15 @@ def infer_schemas(
             if error.code == "SPARK_LOST":
                 raise
             unknown.add(table)
-            found.append(Inferred(table=table, problem=error.message, code=error.code, place=error.place))
+            found.append(InferredSchema(table=table, problem=error.message, code=error.code, place=error.place))
             continue
         if schema is None:
             unknown.add(table)
-            found.append(Inferred(table=table, problem="it called run.unchanged()"))
+            found.append(InferredSchema(table=table, problem="it called run.unchanged()"))
             continue
         schemas[table] = schema
         breaks = () if work.contract is None else check_contract(work.contract, schema)
-        found.append(Inferred(table=table, schema=schema, upkeep=upkeep, breaks=tuple(breaks)))
+        found.append(InferredSchema(table=table, schema=schema, upkeep=upkeep, breaks=tuple(breaks)))
     return found
 
 

@@ -4,33 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-import msgspec
+from pondage.work.progress import JobProgress, StageView
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the Spark jobs of one attempt are. Jobs that Spark has forgotten are no longer counted."""
-
-    jobs: int = 0
-    stages: int = 0
-    tasks_done: int = 0
-    tasks_all: int = 0
-    tasks_begun: int = 0
-    """Those that run now, and those that are done."""
-
-
-class Stage(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage of an attempt that has ended. `work_us` is the time of all its tasks together."""
-
-    id: int
-    tasks: int
-    failed: int = 0
-    work_us: int = 0
-    read_bytes: int = 0
-    shuffled_bytes: int = 0
-    spilled_bytes: int = 0
 
 
 class Backend(Protocol):
@@ -53,10 +30,10 @@ class Backend(Protocol):
     def cancel(self, token: str) -> None:
         """Stop the jobs that run under the token now; later ones are not stopped. Nothing runs: nothing happens."""
 
-    def progress(self, token: str) -> Progress:
+    def progress(self, token: str) -> JobProgress:
         """Answer the progress of the jobs under the token; all zero when none is known."""
 
-    def stages(self, token: str, most: int) -> tuple[Stage, ...]:
+    def stages(self, token: str, most: int) -> tuple[StageView, ...]:
         """Answer the newest stages that Spark ran under the token, in order; none when that is not known."""
 
     def add_python_path(self, paths: tuple[str, ...]) -> None:

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from pondage.errors import PondageError
 from pondage.spark.jvm.launch import Jvm, SparkStartError
 from pondage.spark.jvm.settings import is_known_user
-from pondage.spark.session.backend import Progress, Stage
+from pondage.work.progress import JobProgress, StageView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,19 +108,19 @@ class ClassicBackend:
         with suppress(*_LOST):
             self._context.cancelJobsWithTag(token)
 
-    def progress(self, token: str) -> Progress:
+    def progress(self, token: str) -> JobProgress:
         """See `Backend`."""
         with suppress(*_LOST):
             return self._progress(token)
-        return Progress()
+        return JobProgress()
 
-    def stages(self, token: str, most: int) -> tuple[Stage, ...]:
+    def stages(self, token: str, most: int) -> tuple[StageView, ...]:
         """See `Backend`. A stage that was skipped, because its output existed already, is none."""
         with suppress(*_LOST):
             return self._stages(token, most)
         return ()
 
-    def _progress(self, token: str) -> Progress:
+    def _progress(self, token: str) -> JobProgress:
         tracker = self._context.statusTracker()
         stages = tasks_done = tasks_all = tasks_begun = 0
         jobs = self.jobs(token)
@@ -140,11 +140,11 @@ class ClassicBackend:
                 tasks_done += stage.numCompletedTasks
                 tasks_all += stage.numTasks
                 tasks_begun += stage.numCompletedTasks + stage.numActiveTasks
-        return Progress(
+        return JobProgress(
             jobs=len(jobs), stages=stages, tasks_done=tasks_done, tasks_all=tasks_all, tasks_begun=tasks_begun
         )
 
-    def _stages(self, token: str, most: int) -> tuple[Stage, ...]:
+    def _stages(self, token: str, most: int) -> tuple[StageView, ...]:
         tracker, store = self._context.statusTracker(), self._context._jsc.sc().statusStore()
         known = [job for job_id in self.jobs(token) if (job := tracker.getJobInfo(job_id)) is not None]
         newest = sorted({int(stage) for job in known for stage in job.stageIds})[-most:]
@@ -256,9 +256,9 @@ def _signals_kept() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _stage(number: int, stage: Any) -> Stage:
+def _stage(number: int, stage: Any) -> StageView:
     """Read a stage of Spark's own status; each field is a question to the JVM."""
-    return Stage(
+    return StageView(
         id=number,
         tasks=int(stage.numTasks()),
         failed=int(stage.numFailedTasks()),

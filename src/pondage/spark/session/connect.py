@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from pondage.errors import PondageError
 from pondage.spark.jvm.settings import FIXED, SparkSettings
-from pondage.spark.session.backend import Progress, Stage
+from pondage.work.progress import JobProgress, StageView
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -84,12 +84,12 @@ class ConnectBackend:
         if session is not None:
             session.interruptTag(token)
 
-    def progress(self, token: str) -> Progress:
+    def progress(self, token: str) -> JobProgress:
         """See `Backend`: a client is not told."""
         del token
-        return Progress()
+        return JobProgress()
 
-    def stages(self, token: str, most: int) -> tuple[Stage, ...]:
+    def stages(self, token: str, most: int) -> tuple[StageView, ...]:
         """See `Backend`: a client is not told."""
         del token, most
         return ()

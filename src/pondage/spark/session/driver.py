@@ -11,7 +11,8 @@ from pondage.spark.jvm.class_archive import archive_for, cache_directory
 from pondage.spark.jvm.java import find_java
 from pondage.spark.jvm.settings import SparkSettings, session_conf
 from pondage.spark.jvm.workspace import Workspace
-from pondage.spark.session.backend import Backend, Progress, Stage
+from pondage.spark.session.backend import Backend
+from pondage.work.progress import JobProgress, StageView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pondage.spark.jvm.launch import OnPhase
-
-__all__ = ["Progress", "SparkDriver"]
 
 
 class SparkDriver:
@@ -143,11 +142,11 @@ class SparkDriver:
         if self.is_alive():
             self._backend.cancel(token)
 
-    def progress(self, token: str) -> Progress:
+    def progress(self, token: str) -> JobProgress:
         """Answer how far the attempt is: all zero when it is unknown or the driver has died."""
-        return self._backend.progress(token) if self.is_alive() else Progress()
+        return self._backend.progress(token) if self.is_alive() else JobProgress()
 
-    def stages(self, token: str, *, most: int) -> tuple[Stage, ...]:
+    def stages(self, token: str, *, most: int) -> tuple[StageView, ...]:
         """Answer the newest stages that Spark ran for the attempt: none when it is unknown or the driver has died."""
         return self._backend.stages(token, most) if self.is_alive() else ()
 

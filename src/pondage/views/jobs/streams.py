@@ -82,13 +82,9 @@ def _stream(name: str, port: str, state: str, known: Mapping[tuple[str, str], _S
     return of_row(StreamView, row, state="ended" if row.ends else "lost" if state in ("ERROR", "CANCELLED") else "open")
 
 
-class _ReaderRow(msgspec.Struct, frozen=True, kw_only=True):
+class _ReaderRow(ReaderView, frozen=True, kw_only=True):
     instance: str
     stream: str
-    component: str
-    port: str
-    read: int
-    error: str | None
     is_waited: bool
     is_blocking: bool
     is_open: bool

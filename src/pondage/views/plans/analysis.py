@@ -12,19 +12,7 @@ from pondage.plan.deploy.schemas import Column, column_changes, larger, schema_b
 from pondage.plan.deploy.values import Message, Plan, Problem
 from pondage.views.plans.plan import ColumnDifference, PlannedPond, PlanView, SchemaView
 from pondage.views.plans.schema import type_text
-
-
-class InferredSchema(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker answered for a table (`sales@1.clean`): its schema, or why it could not be found."""
-
-    table: str
-    schema: str | None = None
-    upkeep: str | None = None
-    breaks: tuple[str, ...] = ()
-    code: str | None = None
-    problem: str | None = None
-    place: str | None = None
-
+from pondage.work.answers import InferredSchema
 
 _UNRESOLVED = "UNRESOLVED_COLUMN"
 """What Spark says of a column that is not there: a problem of whoever moves to another major version."""

@@ -8,6 +8,7 @@ import msgspec
 
 from pondage.define.pond.definition import PondDefinition, Triggers
 from pondage.define.values.names import pond_key
+from pondage.ledger.database.mapping import of_row
 from pondage.plan.deploy.reactors import ReactorChange
 from pondage.plan.deploy.values import JobChange, Message, Plan, PondChange, Problem, RippleChange
 from pondage.plan.flow.exposed import ExposedChange
@@ -109,20 +110,13 @@ def plan_view(plan: Plan) -> PlanView:
         *(_kept(str(key), "unchanged", definitions[key]) for key in plan.unchanged),
     ]
     ponds = [_with_fusions(pond, definitions.get(pond.key), plan) for pond in ponds]
-    return PlanView(
-        project=plan.project,
-        environment=plan.environment,
+    return of_row(
+        PlanView,
+        plan,
         is_empty=plan.is_empty,
         ponds=tuple(ponds),
-        messages=plan.messages,
-        problems=plan.problems,
-        digest=plan.digest,
-        recomputes=tuple(plan.recomputes),
-        goes_on=tuple(plan.goes_on),
         asking=tuple(key for key in plan.recomputes if key in definitions and trigger_texts(definitions[key].triggers)),
-        reactors=plan.reactors,
         parent=plan.parent or None,
-        borrowed=tuple(plan.borrowed),
     )
 
 

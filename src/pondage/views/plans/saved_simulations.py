@@ -8,6 +8,7 @@ import msgspec
 
 from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables import actors
 from pondage.simulate.record import RunRecord
 from pondage.views.plans.simulation import SimulationView
@@ -66,11 +67,10 @@ class KeptSimulation(msgspec.Struct, frozen=True, kw_only=True):
 def kept_of(name: str, view: SimulationView, runs: Sequence[RunRecord]) -> KeptSimulation:
     """Answer what is worth keeping of a simulation: its first Runs that ended."""
     over = sorted((each for each in runs if each.end is not None), key=lambda each: each.start)
-    return KeptSimulation(
+    return of_row(
+        KeptSimulation,
+        view,
         name=name,
-        start=view.start,
-        length_us=view.length_us,
-        triggers=view.triggers,
         spans=tuple(
             SavedSpan(lane=each.pond, start=each.start, end=each.end)
             for each in over[:MOST_SPANS]

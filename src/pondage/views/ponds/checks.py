@@ -12,13 +12,14 @@ from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.data.checks import Judgement, judgements
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
-from pondage.views.answers import QueryView
 from pondage.views.ponds.rules import expectation_text
 from pondage.views.words import list_text
+from pondage.work.answers import QueryView
 from pondage.work.snapshot import ExpectationResult
 
 Trend = Literal["better", "worse", "steady", "new"]
@@ -133,17 +134,13 @@ def _rule(pond: str, ripple: str, rule: ExpectationDefinition, past: list[Judgem
 
 
 def _outcome(judged: Judgement, result: ExpectationResult) -> RuleOutcome:
-    return RuleOutcome(
+    return of_row(
+        RuleOutcome,
+        result,
         run=judged.run_id,
         number=judged.run_number,
         at=judged.at,
         is_published=judged.snapshot is not None,
-        passed=result.passed,
-        severity=result.severity,
-        observed=result.observed,
-        broken=result.broken,
-        value=result.value,
-        is_set_aside=result.is_set_aside,
     )
 
 
@@ -171,12 +168,5 @@ class BreakingView(msgspec.Struct, frozen=True, kw_only=True):
     table: str
     run: str
     is_published: bool
-    rule: str
-    rows: QueryView
-
-
-class BrokenRule(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker answers for one rule."""
-
     rule: str
     rows: QueryView

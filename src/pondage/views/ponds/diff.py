@@ -16,41 +16,8 @@ from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors, environments
 from pondage.ledger.tables.actors import PondRow
 from pondage.views import find
-from pondage.views.answers import QueryView
 from pondage.views.words import list_text
-
-
-class ColumnDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """A column that only one state has, or that has another type; null where it is not there."""
-
-    column: str
-    before: str | None
-    after: str | None
-
-
-class TableDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """What differs in one table. `columns` counts the changed rows by column; a state without it has null rows.
-
-    Without `keys` rows are compared as a whole: a changed one is one removed and one added.
-    """
-
-    ripple: str
-    keys: tuple[str, ...]
-    before_rows: int | None
-    after_rows: int | None
-    schema: tuple[ColumnDifference, ...] = ()
-    added: int = 0
-    removed: int = 0
-    changed: int = 0
-    columns: dict[str, int] = {}
-    sample: QueryView | None = None
-
-    @property
-    def is_same(self) -> bool:
-        """Answer whether nothing differs."""
-        return not (self.schema or self.added or self.removed or self.changed) and (
-            (self.before_rows is None) == (self.after_rows is None)
-        )
+from pondage.work.diff import TableDifference
 
 
 class StateView(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,8 +8,7 @@ import msgspec
 
 from pondage.views.pond_names import PondNames
 from pondage.views.ponds.resting import RestingFields, resting_text
-from pondage.views.runs.again import crash_text, wait_text
-from pondage.views.words import age_text, count_text, duration_text, list_text
+from pondage.views.words import age_text, count_text, crash_text, duration_text, list_text, wait_text
 
 Fields = Mapping[str, object]
 _NOTICED_US = 1_000_000
@@ -229,8 +228,8 @@ def _unchanged(_pond: str, fields: Fields, now: int) -> Sentence:
 
 def _behind(pond: str, fields: Fields, _now: int) -> Sentence:
     left = _number(fields, "left")
-    what = "1 file is" if left == 1 else f"{left:,} files are"
-    return f"{what} left for the next Run, which begins at once: one Run takes a part.", f"pondage files {pond}"
+    what = "1 file" if left == 1 else f"{left:,} files"
+    return f"It is {what} behind: one Run takes a part, and the next one begins at once.", f"pondage files {pond}"
 
 
 def _spliced(pond: str, fields: Fields, _now: int) -> Sentence:

@@ -12,6 +12,7 @@ from pondage.ledger.data import pages
 from pondage.ledger.data.manifests import Manifest
 from pondage.ledger.data.pages import Entry
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 
 MOST = 400
 """How many partitions, and how many missing ones, a view has at most: a year of days, and some."""
@@ -51,14 +52,7 @@ def partitions_view(
         count=len(entries),
         older_code=sum(entry.code != ripple.digest for entry in entries),
         partitions=tuple(
-            PartitionView(
-                values=entry.partition,
-                rows=entry.rows,
-                bytes=entry.bytes,
-                run=entry.run,
-                made_at=entry.made_at,
-                is_older_code=entry.code != ripple.digest,
-            )
+            of_row(PartitionView, entry, values=entry.partition, is_older_code=entry.code != ripple.digest)
             for entry in entries[:MOST]
         ),
         missing=_missing(definition, entries),

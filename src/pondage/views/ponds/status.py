@@ -19,10 +19,9 @@ from pondage.ledger.tables import actors
 from pondage.views.pond_names import PondNames, pond_names
 from pondage.views.reactors.reactors import ReactorView, reactor_list
 from pondage.views.runs.active import ActiveRunView, RippleView, active_runs
-from pondage.views.runs.again import crash_text
 from pondage.views.runs.processes import ProcessView, alive, heard_of
 from pondage.views.runs.runs import FailureView, read_failure
-from pondage.views.words import list_text
+from pondage.views.words import crash_text, list_text
 
 State = Literal["idle", "queued", "running", "failed", "blocked", "killed"]
 

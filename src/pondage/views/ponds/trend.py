@@ -52,15 +52,9 @@ class _Table(TrendTable, frozen=True, kw_only=True):
     run: int
 
 
-class _Run(msgspec.Struct, frozen=True, kw_only=True):
+class _Run(TrendPoint, frozen=True, kw_only=True):
     id: int
-    run: str
-    number: int
-    state: str
-    freshness: int
-    delay: int
-    started_at: int
-    ended_at: int | None
+    tables: tuple[TrendTable, ...] = ()
 
 
 def trend(tx: Transaction, environment: str, name: str, *, most: int) -> TrendView:

@@ -10,6 +10,7 @@ from pondage.define.reactor.reaction import ReactorDeclaration
 from pondage.define.values.suggestion import nearest
 from pondage.errors import NotFound
 from pondage.ledger.database.driver import Transaction
+from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables import actors, reactors
 from pondage.ledger.tables.letters import JOURNAL, PUBLICATION
 from pondage.ledger.tables.reactors import ReactorRow
@@ -293,14 +294,13 @@ def _health(row: ReactorRow) -> _Health:
 def _view(row: ReactorRow) -> ReactorView:
     health, declared = _health(row), row.declaration
     is_owned = row.owner is not None and bool(row.address)
-    return ReactorView(
-        name=row.name,
+    return of_row(
+        ReactorView,
+        row,
         version=declared.version,
-        project=row.project,
         state=health.state if is_owned else "Stopped",
         waiting_for=tuple(health.sources),
         is_owned=is_owned,
-        epoch=row.epoch,
         criteria=declared.criteria,
         strategy=declared.strategy,
         durable="no" if declared.durable is False else "process" if declared.durable is True else str(declared.durable),
@@ -310,5 +310,4 @@ def _view(row: ReactorRow) -> ReactorView:
         is_alone=row.is_alone,
         error=health.error,
         stuck=None if row.stuck is None else stuck_of(row)["item"],
-        stuck_at=row.stuck_at,
     )

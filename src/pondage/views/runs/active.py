@@ -11,20 +11,9 @@ from pondage.define.pond.definition import PondDefinition, RippleDefinition
 from pondage.kernel.demand.state import PondState, RippleState
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.database.mapping import of_row
+from pondage.work.progress import StageView
 
 RippleProgressState = Literal["waiting", "queued", "running", "done", "reused", "failed", "cancelled"]
-
-
-class StageView(msgspec.Struct, frozen=True, kw_only=True):
-    """What Spark did in one stage; `work_us` is the time of all its tasks together."""
-
-    id: int
-    tasks: int
-    failed: int = 0
-    work_us: int = 0
-    read_bytes: int = 0
-    shuffled_bytes: int = 0
-    spilled_bytes: int = 0
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,15 +110,11 @@ class _WorkRow(msgspec.Struct, frozen=True, kw_only=True):
     job_started_at: int | None
 
 
-class _OpenRun(msgspec.Struct, frozen=True, kw_only=True):
+class _OpenRun(ActiveRunView, frozen=True, kw_only=True):
     row: int
-    id: str
     pond: int
-    number: int
-    freshness: int
-    started_at: int
-    reason: str
     definition: PondDefinition
+    ripples: tuple[RippleView, ...] = ()
 
 
 def active_runs(

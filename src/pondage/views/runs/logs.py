@@ -80,19 +80,12 @@ _FILES = """SELECT r.public_id AS run, r.number AS run_number, p.name || '@' || 
             WHERE r.id = :run AND d.kind <> 'compact' AND e.claimed_at IS NOT NULL ORDER BY e.id"""
 
 
-class _Try(msgspec.Struct, frozen=True, kw_only=True):
+class _Try(LogFile, frozen=True, kw_only=True):
     dispatch: int
     run: str = ""
     run_number: int = 0
     pond: str = ""
-    ripple: str
-    attempt: int
-    epoch: int
-    claimed_at: int
-    outcome: str | None
-    completed_at: int | None = None
-    rows: int | None = None
-    bytes: int | None = None
+    path: str = ""
 
 
 def locate(tx: Transaction, environment: str, subject: str | None = None, *, ripple: str | None = None) -> LogsView:
@@ -196,15 +189,8 @@ def read_lines(warehouse: Path, file: LogFile, *, offset: int = 0) -> tuple[list
 
 
 def _written(file: LogFile) -> LogLine:
-    return LogLine(
-        at=file.completed_at,
-        level="INFO",
-        text=f"wrote {file.rows:,} rows, {file.bytes:,} bytes",
-        pond=file.pond,
-        ripple=file.ripple,
-        run=file.run,
-        attempt=file.attempt,
-    )
+    text = f"wrote {file.rows:,} rows, {file.bytes:,} bytes"
+    return of_row(LogLine, file, at=file.completed_at, level="INFO", text=text)
 
 
 def with_found_logs(view: RunDetailView, warehouse: Path) -> RunDetailView:
@@ -243,12 +229,4 @@ def _line(body: str, file: LogFile) -> LogLine:
     at = None if match is None else _moment(match[1])
     if at is None:
         match = None
-    return LogLine(
-        at=at,
-        level=match[2] if match else None,
-        text=match[3] if match else body,
-        pond=file.pond,
-        ripple=file.ripple,
-        run=file.run,
-        attempt=file.attempt,
-    )
+    return of_row(LogLine, file, at=at, level=match[2] if match else None, text=match[3] if match else body)

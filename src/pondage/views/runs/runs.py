@@ -149,7 +149,7 @@ class RunDetailView(msgspec.Struct, frozen=True, kw_only=True):
 _FIELDS = """r.id AS row, r.public_id AS id, r.number AS number, r.state AS state, r.reason AS reason,
        r.freshness AS freshness, r.delay AS delay, r.started_at AS started_at, r.ended_at AS ended_at,
        r.is_forced AS is_forced, r.is_spliced AS is_spliced,
-       r.spliced_from AS spliced_from, r.error AS error, r.pins AS pins,
+       r.spliced_from AS spliced_from, r.error AS failure, r.pins AS pins,
        (SELECT o.number FROM runs o WHERE o.id = r.rollback_of) AS rolled_back_to,
        (SELECT v.name || ' ' || q.name || '#' || o.number FROM runs o JOIN ponds q ON q.id = o.pond
         JOIN environments v ON v.id = o.environment WHERE o.id = r.origin) AS shows,
@@ -179,26 +179,15 @@ _FAILED = """SELECT d.node AS node, coalesce(e.error, d.result) AS error
              ORDER BY d.id DESC, e.id DESC LIMIT 1"""
 
 
-class _RunRow(msgspec.Struct, frozen=True, kw_only=True):
+class _RunRow(RunView, frozen=True, kw_only=True):
     row: int
-    id: str
-    pond: str
-    number: int
-    state: str
-    reason: str
-    freshness: int
-    delay: int
-    started_at: int
-    ended_at: int | None
-    is_forced: bool
-    is_spliced: bool
-    spliced_from: tuple[str, ...]
-    rolled_back_to: int | None
-    shows: str | None
-    error: str | None
+    failure: str | None
     pins: dict[str, int | None]
     definition: PondDefinition
-    removed_at: int | None
+    version: str = ""
+    duration_us: int | None = None
+    ripple: str | None = None
+    error: FailureView | None = None
 
 
 def runs(
@@ -268,7 +257,7 @@ def code_of(tx: Transaction, environment: str, definition: PondDefinition) -> Co
 
 
 def _run(tx: Transaction, row: _RunRow) -> RunView:
-    error, ripple = read_failure(row.error), None
+    error, ripple = read_failure(row.failure), None
     if row.state == "failed":
         failed = tx.row(_FAILED, tuple[str, str], run=row.row)
         if failed is not None:
@@ -306,15 +295,9 @@ def _pins(tx: Transaction, pins: dict[str, int | None]) -> tuple[PinView, ...]:
     return tuple(found)
 
 
-class _AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
+class _AttemptRow(AttemptView, frozen=True, kw_only=True):
     id: int
-    ripple: str
-    number: int
-    reason: str
-    outcome: str | None
-    created_at: int
-    closed_at: int | None
-    job_run: str | None
+    executions: tuple[ExecutionView, ...] = ()
 
 
 class _ExecutionRow(msgspec.Struct, frozen=True, kw_only=True):

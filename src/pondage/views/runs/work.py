@@ -11,9 +11,8 @@ from pondage.ledger.database.mapping import of_row
 from pondage.ledger.ledger import Ledger
 from pondage.ledger.tables import actors
 from pondage.views.runs.active import Progress, read_progress
-from pondage.views.runs.again import crash_text, wait_text
 from pondage.views.runs.processes import ProcessView, alive, heard_of
-from pondage.views.words import list_text
+from pondage.views.words import crash_text, list_text, wait_text
 
 MOST = 500
 
@@ -58,7 +57,7 @@ class WorkListView(msgspec.Struct, frozen=True, kw_only=True):
 _OPEN = """
 SELECT e.id AS id, d.kind AS kind, d.node AS node, d.number AS attempt, e.epoch AS epoch, e.created_at AS created_at,
        d.crashes AS crashes, d.crash_budget AS crash_budget, d.reason AS reason, e.is_isolated AS is_isolated,
-       e.claimed_at AS claimed_at, e.progress AS progress, a.available_at AS available_at, w.public_id AS process,
+       e.claimed_at AS claimed_at, e.progress AS progress_text, a.available_at AS available_at, w.public_id AS process,
        q.code AS code, q.pool AS pool, q.labels AS labels, q.role AS role,
        coalesce(r.public_id, j.public_id) AS run,
        coalesce(p.name || '@' || p.major, j.job, '') AS subject
@@ -69,19 +68,8 @@ WHERE e.completed_at IS NULL AND d.outcome IS NULL AND d.environment = :environm
 ORDER BY CASE WHEN e.claimed_at IS NULL THEN 1 ELSE 0 END, a.available_at, e.id LIMIT :most"""
 
 
-class _OpenRow(msgspec.Struct, frozen=True, kw_only=True):
-    id: int
-    kind: str
-    node: str
-    subject: str
-    run: str | None
-    attempt: int
-    epoch: int
-    created_at: int
-    process: str | None
-    claimed_at: int | None
-    progress: str | None
-    available_at: int | None
+class _OpenRow(WorkView, frozen=True, kw_only=True):
+    progress_text: str | None
     code: str
     pool: str
     labels: str
@@ -112,7 +100,7 @@ def work(tx: Transaction, ledger: Ledger, environment: str) -> WorkListView:
         queue = row.code, row.pool, row.labels
         waits = "" if row.claimed_at is not None else _waits(row, workers, full, ahead[queue], tx.now)
         ahead[queue] += row.claimed_at is None
-        views.append(of_row(WorkView, row, waits=waits, progress=read_progress(row.progress)))
+        views.append(of_row(WorkView, row, waits=waits, progress=read_progress(row.progress_text)))
     return WorkListView(
         environment=environment,
         at=tx.now,

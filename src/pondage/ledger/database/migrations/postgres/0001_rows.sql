@@ -196,6 +196,8 @@ CREATE TABLE runs (
     error text,
     started_at bigint NOT NULL,
     ended_at bigint,
+    -- It is not kept for its own sake any more: it goes when nobody else needs it.
+    thinned_at bigint,
     -- When somebody first read its tables through a door; null while nobody has.
     read_at bigint,
     UNIQUE (pond, number)
@@ -207,6 +209,16 @@ CREATE INDEX runs_newest ON runs (environment, id);
 CREATE INDEX runs_of_chunk ON runs (chunk) WHERE chunk IS NOT NULL;
 CREATE INDEX runs_shown_elsewhere ON runs (origin) WHERE origin IS NOT NULL;
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
+
+-- What is left of Runs that are gone: those that ended in one hour, packed (`ledger/data/past.py`).
+CREATE TABLE run_past (
+    pond bigint NOT NULL REFERENCES ponds,
+    hour bigint NOT NULL,
+    runs bigint NOT NULL,
+    packed bytea NOT NULL,
+    PRIMARY KEY (pond, hour)
+);
+CREATE INDEX run_past_old ON run_past (hour);
 
 -- A job that a project has deployed. A file that is only run is stored as a definition, and has no row here.
 CREATE TABLE jobs (
@@ -642,6 +654,21 @@ CREATE TABLE profiles (
     last_read bigint NOT NULL,
     PRIMARY KEY (pond, "trigger")
 );
+
+-- The Run of a Pond with `reading="tap"` that was asked for more last: the first reader of each asks, and no other.
+CREATE TABLE tapped (
+    pond bigint PRIMARY KEY REFERENCES ponds,
+    run bigint NOT NULL
+);
+-- Questions that wait for a Run as fresh as `moment`; each is answered `until` then at the latest, with what is there.
+CREATE TABLE awaited (
+    dispatch bigint NOT NULL,
+    pond bigint NOT NULL,
+    moment bigint NOT NULL,
+    until bigint NOT NULL,
+    PRIMARY KEY (pond, dispatch)
+);
+CREATE INDEX awaited_by ON awaited (dispatch);
 
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.

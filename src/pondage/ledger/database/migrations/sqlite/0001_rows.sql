@@ -193,6 +193,8 @@ CREATE TABLE runs (
     error TEXT,
     started_at INTEGER NOT NULL,
     ended_at INTEGER,
+    -- It is not kept for its own sake any more: it goes when nobody else needs it.
+    thinned_at INTEGER,
     -- When somebody first read its tables through a door; null while nobody has.
     read_at INTEGER,
     UNIQUE (pond, number)
@@ -204,6 +206,16 @@ CREATE INDEX runs_newest ON runs (environment, id);
 CREATE INDEX runs_of_chunk ON runs (chunk) WHERE chunk IS NOT NULL;
 CREATE INDEX runs_shown_elsewhere ON runs (origin) WHERE origin IS NOT NULL;
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
+
+-- What is left of Runs that are gone: those that ended in one hour, packed (`ledger/data/past.py`).
+CREATE TABLE run_past (
+    pond INTEGER NOT NULL REFERENCES ponds,
+    hour INTEGER NOT NULL,
+    runs INTEGER NOT NULL,
+    packed BLOB NOT NULL,
+    PRIMARY KEY (pond, hour)
+);
+CREATE INDEX run_past_old ON run_past (hour);
 
 -- A job that a project has deployed. A file that is only run is stored as a definition, and has no row here.
 CREATE TABLE jobs (
@@ -639,6 +651,21 @@ CREATE TABLE profiles (
     last_read INTEGER NOT NULL,
     PRIMARY KEY (pond, "trigger")
 ) WITHOUT ROWID;
+
+-- The Run of a Pond with `reading="tap"` that was asked for more last: the first reader of each asks, and no other.
+CREATE TABLE tapped (
+    pond INTEGER PRIMARY KEY REFERENCES ponds,
+    run INTEGER NOT NULL
+);
+-- Questions that wait for a Run as fresh as `moment`; each is answered `until` then at the latest, with what is there.
+CREATE TABLE awaited (
+    dispatch INTEGER NOT NULL,
+    pond INTEGER NOT NULL,
+    moment INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (pond, dispatch)
+) WITHOUT ROWID;
+CREATE INDEX awaited_by ON awaited (dispatch);
 
 -- The read log: who read which Pond, in which minute (since 1970), through which door; `age` is the sum of the ages.
 -- It never has the text of a question. After a week a quarter of an hour is one row.
