@@ -1378,6 +1378,7 @@ export interface SchemaView {
   columns: PlanColumnDifference[];
   breaks: string[];
   problem: string | null;
+  upkeep: string | null;
 }
 
 export interface SecretsView {
