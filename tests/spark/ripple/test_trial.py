@@ -166,7 +166,7 @@ def test_an_analysis_says_what_runs_of_a_table_that_is_kept_up_to_date_can_do(
     ]
     found = infer_schemas(spark, works, known={"orders@1.orders": orders.schema})
     assert {each.table.partition("@")[0]: each.upkeep for each in found} == {
-        "filtered": "append; where rows of its Sources change or go: keyed by id",
+        "filtered": "append; where rows of its Sources change or go: keyed by id, kind",
         "grouped": "keyed by kind",
         "renamed": "keyed by up",
         "ranked": "computes everything: Window has no partition, so every row may depend on every other",
