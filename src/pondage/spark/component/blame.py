@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from pondage.spark.component.inputs import Frames
 from pondage.spark.session.code_lines import lines_of
-from pondage.spark.session.errors import explained, places
+from pondage.spark.session.errors import places
 
 
 def guilty(error: BaseException, functions: Mapping[str, Callable[..., object]], made: Frames) -> list[str]:
@@ -39,13 +39,11 @@ def _holding(functions: Mapping[str, Callable[..., object]], place: tuple[str, i
 
 
 def _fails_alike(error: PySparkException, frames: list[object]) -> bool:
-    told = explained(error, where="").message
     for frame in frames:
         if not isinstance(frame, DataFrame):
             continue
         try:
             frame.write.format("noop").mode("overwrite").save()
         except PySparkException as again:
-            # A write wraps what failed in words of its own, and the attempt to compute it alone does not.
-            return again.getCondition() == error.getCondition() or explained(again, where="").message == told
+            return again.getCondition() == error.getCondition()
     return False
