@@ -59,7 +59,7 @@ def run() -> list[Row]:
     rows: list[Row] = []
     for graph in (retail(), deep_chain(), wide_fan()):
         rivals = _rivals(graph)
-        found = {kind: _figures(graph, kind, rivals) for kind in KINDS}
+        found = {kind: _figures(graph, kind, rivals) for kind in readers_traces.kinds()}
         for kind, figures in found.items():
             console.print(_table(f"{graph.name}: {kind}", figures))
             rows += _rows(graph, kind, figures)
@@ -182,8 +182,9 @@ def _judged(console: Console, graph: Graph, found: dict[str, dict[str, Figure]])
                 console.print(f"  –      {what}: no cron of the list is as fresh", highlight=False)
                 continue
             rows.append(_goal(console, what, ours.spent_us, fresh[0], most=MOST_OF_A_CRON))
+    five = {kind: found[kind] for kind in KINDS}
     for limit in LIMITS:
-        row = _together(console, graph, found, limit)
+        row = _together(console, graph, five, limit)
         rows += [] if row is None else [row]
     return rows
 

@@ -6,12 +6,18 @@ read (0: the most). Four weeks are there to learn from; the fifth, which follows
 
 from __future__ import annotations
 
+import os
 import random
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from pondage.simulate.reads import MINUTE, ReadLine, read_log
+
 SECOND = 1_000_000
+WEEK_US = 7 * 86_400 * SECOND
 BERLIN = ZoneInfo("Europe/Berlin")
 MONDAY = datetime(2026, 3, 2)  # noqa: DTZ001 - the clock on the wall of whoever reads
 WEEKS = 5
@@ -99,7 +105,31 @@ COUNTED = _at(28, 0)
 END = _at(35, 0)
 
 
+FILE = "PONDAGE_BENCH_READS"
+"""The variable that names a file of real reads, as `pondage readers --json` writes it."""
+
+
+def kinds() -> list[str]:
+    """Answer the kinds of readers, with those of a file where one is given."""
+    given = os.environ.get(FILE)
+    return [*KINDS, *([] if given is None else [Path(given).name])]
+
+
 def make(kind: str) -> list[Read]:
     """Make the readers of a kind, in the order of time. Nobody reads before the first Monday or after the last week."""
+    if kind not in KINDS:
+        return logged(read_log(Path(os.environ[FILE])))
     seed, readers = KINDS[kind]
     return sorted(each for each in readers(random.Random(seed)) if START <= each[0] < END)
+
+
+def logged(lines: Sequence[ReadLine]) -> list[Read]:
+    """Answer real reads, moved by whole weeks so that the last of them falls into the week that counts.
+
+    The Pond that was read most is the most popular of the graph, and so on.
+    """
+    counts = Counter(line.pond for line in lines)
+    ranks = {pond: rank for rank, (pond, _) in enumerate(counts.most_common())}
+    moved = (END - 1 - max(line.minute for line in lines) * MINUTE) // WEEK_US * WEEK_US
+    reads = ((line.minute * MINUTE + moved, min(ranks[line.pond], RANKS - 1)) for line in lines)
+    return sorted(each for each in reads if START <= each[0] < END)

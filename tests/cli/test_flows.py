@@ -104,7 +104,7 @@ def test_a_flow_is_killed_by_its_own_verb_and_by_kill_and_resumed(file: Path, ca
 def test_cleaning_up_lets_tables_go_but_not_what_can_be_extracted(file: Path, call: Call, workers: FakeWorkers) -> None:
     run = call("flow", "submit", str(file), "--wait", "--json").json["flow"]["run"]["id"]  # type: ignore[index]
     said = call("flow", "cleanup", run).out
-    assert said.startswith("2 tables and 0 streams between nodes are given up; their files go with the first vacuum ")
+    assert said.startswith("given up between nodes: 2 tables and 0 streams; their files go with the first vacuum ")
     again = call("flow", "cleanup", run, "--json").json
     assert (again["tables"], again["streams"]) == (0, 0)  # type: ignore[index]
     assert again["files_go_at"] > time.time() * 1e6, "not at once: somebody may be reading them"  # type: ignore[index]

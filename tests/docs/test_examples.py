@@ -18,7 +18,7 @@ from tests.docs.examples import DOCUMENTS, ROOT, Example, blocks, examples, matc
 EXECUTED = {"docs/triggers.md": "ponds.py"}
 """Documents whose commands are run one after the other, on the project of their own Python block."""
 
-OTHER_TESTS = {"docs/simulate.md", "docs/versions.md"}
+OTHER_TESTS = {"docs/backfill.md", "docs/simulate.md", "docs/versions.md"}
 """Documents that a test of their own executes."""
 
 OTHER_PROGRAMS = {"python", "make", "pip", "cd"}

@@ -21,12 +21,14 @@ import pytest
 from pondage.define.reactor.reaction import AccumulatorDeclaration, ReactorDeclaration
 from pondage.kernel.demand.events import Clear, Kill, Pulse, Tap, Wave
 from pondage.ledger.act import jobs
+from pondage.ledger.act.backfills import start as start_backfill
 from pondage.ledger.act.job_deploys import deploy_jobs
 from pondage.ledger.database.sqlite import SqliteDriver
 from pondage.ledger.tables import api_tokens, secrets
 from pondage.ledger.tables import reactors as reactor_rows
 from pondage.operations import (
     access,
+    backfills,
     components,
     demand,
     deployments,
@@ -52,6 +54,7 @@ from tests.ledger.act.test_environments import put, tell
 from tests.ledger.harness import World, pond
 from tests.ledger.jobs import Jobs, job
 from tests.ledger.queue.test_queues import Old
+from tests.ledger.step.test_backfills import DAYS, daily, published
 from tests.operations.calling import Here
 from tests.operations.landing import with_files
 from tests.server.client import Client
@@ -95,6 +98,19 @@ class Case:
     asked: Mapping[str, object] | Callable[[World], Mapping[str, object]] = field(default_factory=dict)
     before: Callable[[World], object] = lambda _: None
     environment: str = "main"
+
+
+def _days(world: World) -> None:
+    published(world, daily("days"))
+
+
+def _backfill(world: World) -> None:
+    _days(world)
+    start_backfill(world.ledger, "main", "days@1", chunks=[[(day,)] for day in DAYS])
+
+
+def _newest_backfill(world: World) -> dict[str, object]:
+    return {"backfill": str(world.one("SELECT public_id FROM backfills"))}
 
 
 def _failed(world: World) -> None:
@@ -191,6 +207,11 @@ CASES = [
     Case(operation=demand.pause, asked={**SALES_ONLY, "name": "wave"}, before=_waving),
     *(Case(operation=each, asked=SALES_ONLY, before=_failed) for each in (demand.clear, demand.wake)),
     Case(operation=demand.tide, asked={**SALES_ONLY, "limit": "15m"}),
+    Case(operation=backfills.backfill_start, asked={"pond": "days", "everything": True}, before=_days),
+    *(
+        Case(operation=each, asked=_newest_backfill, before=_backfill)
+        for each in (backfills.backfill_pause, backfills.backfill_resume, backfills.backfill_cancel)
+    ),
     Case(operation=deployments.deploy, asked=UPLOAD),
     Case(operation=deployments.deploy, asked={**UPLOAD, "jobs": {"nightly": JOB}}),
     Case(operation=deployments.deploy, asked={**UPLOAD, "ponds": [], "jobs": {"nightly": JOB}}),

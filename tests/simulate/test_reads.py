@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from pondage.kernel.demand.events import Follow, Tide
+from pondage.kernel.demand.events import Follow, Tide, Wave
 from pondage.kernel.demand.shape import PondKey
 from pondage.ledger.act import questions
 from pondage.ledger.act.shown_tables import Reader
@@ -71,6 +71,12 @@ def test_the_log_of_this_ledger_is_played_and_the_standing_triggers_follow_it(wo
     found = view(call, "--from-log", "--for", "3h")
     assert found.triggers == ("tide orders@1 30 min, while it is read", "a trace of 3 consumptions")
     assert found.others[0].policy == "never at rest"
+
+
+def test_a_wave_that_rests_is_among_the_standing_triggers(world: World, call: Call) -> None:
+    world.send(Wave(pond=PondKey("reports@1"), follow=Follow(is_resting=True)))
+    assert view(call, "--for", "1m").triggers == ("wave reports@1",)
+    assert view(call, "--for", "1m").notes == ()
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"reads": [{"pond": "reports@1"}]}'])

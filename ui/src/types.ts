@@ -80,6 +80,60 @@ export interface AwakeView {
   tz: string;
 }
 
+export interface BackfillDetail {
+  backfill: string;
+  pond: string;
+  state: "cancelled" | "completed" | "failed" | "paused" | "running";
+  reason: string;
+  request: string;
+  note: string;
+  by: string[];
+  created_at: number;
+  ended_at: number | null;
+  at: number;
+  chunks: number;
+  completed: number;
+  failed: number;
+  partitions: number;
+  left_us: number | null;
+  listed: ChunkView[];
+}
+
+export interface BackfillPlan {
+  pond: string;
+  by: string[];
+  chunks: (((string | number | boolean | null)[])[])[];
+  partitions: number;
+  new: number;
+  rows: number;
+  bytes: number;
+  time_us: number | null;
+  sinks: string[];
+}
+
+export interface BackfillView {
+  backfill: string;
+  pond: string;
+  state: "cancelled" | "completed" | "failed" | "paused" | "running";
+  reason: string;
+  request: string;
+  note: string;
+  by: string[];
+  created_at: number;
+  ended_at: number | null;
+  at: number;
+  chunks: number;
+  completed: number;
+  failed: number;
+  partitions: number;
+  left_us: number | null;
+}
+
+export interface BackfillsView {
+  at: number;
+  backfills: BackfillView[];
+}
+
 export interface Breaking {
   table: string;
   run: string;
@@ -110,6 +164,16 @@ export interface ChecksView {
   environment: string;
   at: number;
   rules: RuleView[];
+}
+
+export interface ChunkView {
+  number: number;
+  partitions: ((string | number | boolean | null)[])[];
+  state: "cancelled" | "completed" | "failed" | "sent" | "waiting";
+  error: FailureView | null;
+  run: string | null;
+  started_at: number | null;
+  ended_at: number | null;
 }
 
 export interface CleanedUpView {
@@ -729,6 +793,11 @@ export interface Moment {
 export interface Next {
   text: string;
   at: number | null;
+}
+
+export interface OlderCode {
+  pond: string;
+  partitions: number;
 }
 
 export interface OlderRun {

@@ -79,6 +79,7 @@ VERBS: tuple[tuple[str, str, tuple[tuple[str, str], ...]], ...] = (
             ("resume", "Let a paused trigger ask again."),
             ("wake", "Clear, and run once if the Sources are ahead."),
             ("force", "Clear, and run once even if nothing is new."),
+            ("backfill", "Compute partitions of a Pond again, chunk by chunk."),
             ("reactor", "Reactors: state, pushes, fires, pauses, dead letters."),
             ("live", "Run the reactors on this machine, until SIGTERM."),
             ("worker", "Work for a ledger from this machine, until SIGTERM."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pondage.operations import (
     access,
+    backfills,
     components,
     demand,
     deployments,
@@ -26,8 +27,8 @@ from pondage.operations import (
 from pondage.operations.operation import Operation
 
 _ROOMS = (
-    installation, environments, ponds, runs, demand, deployments, rollbacks, questions, readers, reading, landed_files,
-    jobs, trees, flows, inference, components, simulations, reactors, access,
+    installation, environments, ponds, runs, demand, backfills, deployments, rollbacks, questions, readers, reading,
+    landed_files, jobs, trees, flows, inference, components, simulations, reactors, access,
 )  # fmt: skip
 OPERATIONS: tuple[Operation[..., object], ...] = tuple(
     found for room in _ROOMS for found in vars(room).values() if isinstance(found, Operation)

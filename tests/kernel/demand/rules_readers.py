@@ -44,9 +44,11 @@ class Follower:
         first = clock(self.born, self.tz)
         for number in range(-((day - first[0]).days // 7) - 1, 1):
             on = day + number * WEEK
-            if first <= (on, quarter) < before:
+            is_read = (on, quarter) in self.reads
+            # The quarter hour itself counts from the moment on at which somebody has read in it.
+            if first <= (on, quarter) and ((on, quarter) < before or is_read):
                 seen, weight = seen * 46_341 >> 16, (weight * 46_341 >> 16) + ONE
-                seen += ONE * ((on, quarter) in self.reads)
+                seen += ONE * is_read
         return seen, weight
 
     def share(self, day: date, quarter: int) -> int:

@@ -18,7 +18,7 @@ from pondage.kernel.demand import (
     explain,
     step,
 )
-from pondage.kernel.demand.events import Calm, Clear, Deploy, Done, Fail, Pulse, Tap, Tick, Wave, decode_events
+from pondage.kernel.demand.events import Calm, Clear, Deploy, Done, Fail, Pulse, Tap, Tick, Wave
 from pondage.simulate.drive import Delivery
 from pondage.simulate.virtual import VirtualHost
 from tests.kernel.demand.graphs import SECOND, Graph, Play, depth, random_graph, random_ripples
@@ -136,7 +136,7 @@ class ForgetfulHost(VirtualHost):
         self.rows: dict[PondKey, bytes] = {}
 
     def advance(self, now: int, events: Sequence[Event]) -> Step:
-        result = step(self.ponds, decode_events(msgspec.json.encode(events)), now)
+        result = step(self.ponds, msgspec.json.decode(msgspec.json.encode(events), type=list[Event]), now)
         for key, state in self.ponds.states.items():
             if key in result.changed:
                 self.rows[key] = encode_state(state)

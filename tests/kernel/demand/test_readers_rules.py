@@ -4,13 +4,16 @@ import random
 
 import pytest
 
+from pondage.define.values.week import week_of
 from pondage.kernel.demand import Pacing, PondKey
 from pondage.kernel.demand.events import Follow, Read, Tide, Verb, Wave
+from pondage.kernel.reading.profile import SURE, new_profile, note, share
 from pondage.simulate.drive import Simulation, Workers
 from pondage.simulate.host import Host
 from pondage.simulate.virtual import VirtualHost
 from tests.kernel.demand.graphs import Graph, random_graph
 from tests.kernel.demand.rules import RulesHost
+from tests.kernel.demand.rules_readers import Follower, clock
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND
@@ -26,6 +29,26 @@ def test_a_trigger_wakes_and_rests_as_the_rules_written_down_say(seed: int) -> N
     actions = _actions(rng, key)
     days = rng.choice([11, 16])
     assert _played(graph, actions, VirtualHost(), days) == _played(graph, actions, RulesHost(), days)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_learned_lazily_is_what_counting_every_week_from_the_first_gives(seed: int) -> None:
+    rng = random.Random(seed)
+    week, born = week_of("Europe/Berlin"), MONDAY + rng.randrange(7 * DAY)
+    counted = Follower("Europe/Berlin", SURE, born, None)
+    learned = new_profile(week.place(born))
+    busy = [rng.randrange(96) for _ in range(4)]
+    at = born
+    for _ in range(150):
+        at += rng.randrange(DAY)
+        place = week.place(at)
+        if place.slot % 96 not in busy and rng.random() < 0.9:
+            at = (at // DAY + 1) * DAY + rng.choice(busy) * 900 * SECOND
+        counted.read(at)
+        note(learned, week.place(at))
+        for _ in range(3):
+            later = at + rng.randrange(9 * DAY)
+            assert share(learned, week.place(later)) == counted.share(*clock(later, "Europe/Berlin"))
 
 
 def _actions(rng: random.Random, key: PondKey) -> list[tuple[int, Verb]]:

@@ -17,7 +17,7 @@ from pondage.kernel.demand import (
 from pondage.kernel.demand import effects as effects_module
 from pondage.kernel.demand import events as events_module
 from pondage.kernel.demand.effects import StartRun, Timer
-from pondage.kernel.demand.events import Deploy, Done, Event, Fail, Pulse, Tide, Wave, decode_events, encode_events
+from pondage.kernel.demand.events import Deploy, Done, Event, Fail, Pulse, Tide, Wave
 
 
 def test_a_shape_knows_roots_leaves_children_and_an_order() -> None:
@@ -70,9 +70,10 @@ def test_events_come_back_from_json_as_they_were() -> None:
         Wave(pond=p),
         Deploy(pond=p, definition="9"),
     ]
-    assert decode_events(encode_events(events)) == events
+    decoder = msgspec.json.Decoder(list[Event])
+    assert decoder.decode(msgspec.json.encode(events)) == events
     with pytest.raises(msgspec.ValidationError):
-        decode_events(b'[{"event": "nonsense", "pond": "p"}]')
+        decoder.decode(b'[{"event": "nonsense", "pond": "p"}]')
 
 
 def test_effects_come_back_from_json_as_they_were() -> None:

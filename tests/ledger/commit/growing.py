@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext, suppress
 
 import msgspec
@@ -99,13 +99,17 @@ class Growing:
 
     def step(self) -> None:
         """Let one thing happen."""
-        chosen = self.random.choices(
-            [self.ask, self.force, self.roll_back, self.change_mode, self.compact, self.vacuum, self.finish_held],
-            [12, 2, 2, 1, 3, 2, 2],
-        )[0]
-        chosen()
+        happening = self.happenings()
+        self.random.choices([each for each, _ in happening], [weight for _, weight in happening])[0]()
         self.drain()
         self.check()
+
+    def happenings(self) -> list[tuple[Callable[[], None], int]]:
+        """What can happen, and how often."""
+        return [
+            (self.ask, 12), (self.force, 2), (self.roll_back, 2), (self.change_mode, 1), (self.compact, 3),
+            (self.vacuum, 2), (self.finish_held, 2),
+        ]  # fmt: skip
 
     def ask(self) -> None:
         name = self.random.choice(["mid", "end", "end", "raw", "news"])

@@ -16,8 +16,8 @@ from pondage.define.pond.definition import PondDefinition, ReadDefinition
 from pondage.define.pond.partition import Partition, PartitionColumn, PartitionDefinition
 from pondage.define.values.names import PondKey
 from pondage.engine.attempt.followed_tables import Following, NeedsAll
-from pondage.errors import LedgerError
-from pondage.ledger.act import compaction
+from pondage.errors import LedgerError, PondageError
+from pondage.ledger.act import backfills, compaction
 from pondage.ledger.commit import guarded
 from pondage.ledger.commit.increments import Increments
 from pondage.ledger.data import snapshots
@@ -68,6 +68,27 @@ class Partitioned(Growing):
     def definition(self, name: str, mode: str, source: str | None) -> PondDefinition:
         made = pond(name, sources={source: True} if source else None)
         return made if name == "news" else msgspec.structs.replace(made, mode="partition", partition=BY)
+
+    def happenings(self) -> list[tuple[Callable[[], None], int]]:
+        """What can happen to every table that grows; and backfills, beside all of it."""
+        return [*super().happenings(), (self.backfill, 4), (self.disturb, 2)]
+
+    def backfill(self) -> None:
+        """Have some days computed again; mostly there is demand beside it."""
+        days = self.random.sample(range(DAYS), self.random.randint(1, 4))
+        chunks = [[(day(each),)] for each in days] if self.random.random() < 0.5 else [[(day(each),) for each in days]]
+        name = self.random.choice(["raw", "mid", "end"])
+        backfills.start(self.world.ledger, "main", f"{name}@1", chunks=chunks, stops=self.random.random() < 0.3)
+        if self.random.random() < 0.5:
+            self.ask()
+
+    def disturb(self) -> None:
+        """Pause, resume or cancel one of the backfills; some are over already."""
+        found = self.world.rows("SELECT public_id FROM backfills ORDER BY id DESC LIMIT 3")
+        verb = self.random.choice([backfills.pause, backfills.resume, backfills.resume, backfills.cancel])
+        if found:
+            with suppress(PondageError):
+                verb(self.world.ledger, "main", str(self.random.choice(found)["public_id"]))
 
     def change_mode(self) -> None:
         """Nothing: what a table that was cut otherwise becomes is Spark's work."""
@@ -185,10 +206,11 @@ class Partitioned(Growing):
         (found,) = self.world.rows("SELECT id FROM snapshots WHERE execution = :id", id=held.claim.execution)
         made = int(str(found["id"]))
         pins = ripple_inputs(held.claim.inputs).snapshots
+        chunk = None if following.chunk is None else set(following.chunk.values("day"))
         match held.claim.node:
             case "raw":
                 base = Counter() if following.extended is None else self.tables[following.extended]
-                days = {when for when, _ in returned}
+                days = {when for when, _ in returned} if chunk is None else chunk
                 kept = Counter({row: n for row, n in base.items() if row[0] not in days})
                 self.tables[made] = kept + Counter(returned)
             case "mid":
@@ -198,6 +220,12 @@ class Partitioned(Growing):
                 self.tables[made] = Counter(summed(given, {when for when, _ in given}))
             case _:
                 self.tables[made] = Counter(returned)
+        if chunk is not None:
+            # The rest of the table stays as it was, whatever has happened above it since.
+            assert following.extended is not None
+            before, now = self.tables[following.extended], self.tables[made]
+            kept = Counter({row: n for row, n in before.items() if row[0] not in chunk})
+            self.tables[made] = kept + Counter({row: n for row, n in now.items() if row[0] in chunk})
 
     def check(self) -> None:
         """Every Pond shows what a computation from scratch would, and each of its files has one partition."""

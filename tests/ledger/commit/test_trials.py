@@ -23,7 +23,7 @@ SALES = pond("sales", sources={"orders": True, "rates": False}, ripples={"clean"
 
 
 @pytest.fixture
-def published(world: World) -> Worker:
+def published_once(world: World) -> Worker:
     """`orders` and `sales` have published, `rates` (optional) never has."""
     world.deploy(
         pond("orders"),
@@ -44,11 +44,13 @@ def states(world: World) -> list[dict[str, object]]:
     return world.rows("SELECT id, state, definition FROM ponds ORDER BY id")
 
 
-def test_a_sample_is_claimed_with_the_snapshots_it_reads_and_changes_nothing(world: World, published: Worker) -> None:
+def test_a_sample_is_claimed_with_the_snapshots_it_reads_and_changes_nothing(
+    world: World, published_once: Worker
+) -> None:
     before, runs = states(world), world.one("SELECT count(*) FROM runs")
     asked = sample(world)
     assert questions.result(world.ledger, asked) is None
-    held = published.claim()
+    held = published_once.claim()
     assert held is not None
     task = held.task
     assert task is not None
@@ -57,18 +59,18 @@ def test_a_sample_is_claimed_with_the_snapshots_it_reads_and_changes_nothing(wor
     assert task.inputs["clean"]["rates"] is None
     assert task.inputs["sales"] == {}, "its parent is part of the sample"
     assert task.contracts == {"clean": SCHEMA, "sales": SCHEMA}
-    assert guarded.commit(world.ledger, held, Answered("[]"), process=published.id)
+    assert guarded.commit(world.ledger, held, Answered("[]"), process=published_once.id)
     answer = questions.result(world.ledger, asked)
     assert answer is not None
     assert answer.result == "[]"
     assert states(world) == before
     assert world.one("SELECT count(*) FROM runs") == runs
-    assert published.claim() is None
+    assert published_once.claim() is None
 
 
-def test_one_ripple_reads_what_its_sibling_published(world: World, published: Worker) -> None:
+def test_one_ripple_reads_what_its_sibling_published(world: World, published_once: Worker) -> None:
     sample(world, "sales")
-    held = published.claim()
+    held = published_once.claim()
     assert held is not None
     assert isinstance(held.task, SampleTask)
     assert held.task.ripples == ("sales",)
@@ -94,23 +96,23 @@ def test_a_source_that_never_published_is_an_error_with_what_to_type(world: Worl
     assert "pondage run orders" in (refused.value.hint or "")
 
 
-def test_a_sample_that_fails_is_not_tried_again(world: World, published: Worker) -> None:
+def test_a_sample_that_fails_is_not_tried_again(world: World, published_once: Worker) -> None:
     asked = sample(world)
-    held = published.claim()
+    held = published_once.claim()
     assert held is not None
     failure = Failure(code="RIPPLE_FAILED", message="no", place="ponds.py:3")
-    assert guarded.commit(world.ledger, held, Failed(failure), process=published.id)
+    assert guarded.commit(world.ledger, held, Failed(failure), process=published_once.id)
     answer = questions.result(world.ledger, asked)
     assert answer is not None
     assert answer.failure == failure
-    assert published.claim() is None
+    assert published_once.claim() is None
 
 
-def test_the_code_of_a_sample_is_kept_for_a_worker_and_goes_after_a_day(world: World, published: Worker) -> None:
+def test_the_code_of_a_sample_is_kept_for_a_worker_and_goes_after_a_day(world: World, published_once: Worker) -> None:
     sample(world)
-    held = published.claim()
+    held = published_once.claim()
     assert held is not None
-    guarded.commit(world.ledger, held, Answered("[]"), process=published.id)
+    guarded.commit(world.ledger, held, Answered("[]"), process=published_once.id)
     assert world.one("SELECT count(*) FROM archives") == 2
     world.clock.time += 90_000 * SECOND
     trials.submit_sample(world.ledger, "main", SALES, archive=b"newer", ripple=None, rows=1, limit=1)
@@ -118,13 +120,13 @@ def test_the_code_of_a_sample_is_kept_for_a_worker_and_goes_after_a_day(world: W
     assert left == {b"a", b"newer"}, "deployed code stays"
 
 
-def test_an_analysis_brings_its_ponds_and_what_is_known(world: World, published: Worker) -> None:
+def test_an_analysis_brings_its_ponds_and_what_is_known(world: World, published_once: Worker) -> None:
     with world.ledger.reading() as tx:
         known = trials.published_schemas(tx, "main")
         assert trials.published_schemas(tx, "elsewhere") == {}
     assert known == {"orders@1.orders": SCHEMA, "sales@1.clean": SCHEMA, "sales@1.sales": SCHEMA}
     trials.submit_infer(world.ledger, "main", [SALES], asked=["sales@1.clean"], known=known, archive=b"new")
-    held = published.claim()
+    held = published_once.claim()
     assert held is not None
     assert isinstance(held.task, InferTask)
     assert held.task.asked == ("sales@1.clean",)
@@ -151,7 +153,7 @@ def answered(world: World, worker: Worker, *answers: Inferred) -> tuple[Question
 
 
 def test_types_that_spark_told_are_kept_for_the_environment_and_never_asked_for_again(
-    world: World, published: Worker
+    world: World, published_once: Worker
 ) -> None:
     questions = [about("fits"), about("bad"), about("odd")]
     begun = Here(world.ledger).ask(inference.infer, questions=questions, archive=b"new")
@@ -159,26 +161,26 @@ def test_types_that_spark_told_are_kept_for_the_environment_and_never_asked_for_
     assert begun.answer is not None
     fits = Inferred(key="fits", outputs={"out": "Table<{b: int}>"})
     others = Inferred(key="bad", problem="no such column"), Inferred(key="odd", why="it fails on nothing")
-    assert answered(world, published, fits, *others) == tuple(questions)
+    assert answered(world, published_once, fits, *others) == tuple(questions)
     assert known_types(world) == {"fits": {"out": "Table<{b: int}>"}}, "what failed may not fail again"
     assert known_types(world, "elsewhere") == {}
     begun = Here(world.ledger).ask(inference.infer, questions=[about("fits")], archive=b"new")
     assert (begun.known, begun.answer) == ((fits,), None)
     begun = Here(world.ledger).ask(inference.infer, questions=[about("fits"), about("odd")], archive=b"new")
     assert begun.known == (fits,)
-    assert answered(world, published) == (about("odd"),)
+    assert answered(world, published_once) == (about("odd"),)
 
 
-def test_types_that_spark_told_go_with_the_retention_of_runs(world: World, published: Worker) -> None:
+def test_types_that_spark_told_go_with_the_retention_of_runs(world: World, published_once: Worker) -> None:
     Here(world.ledger).ask(inference.infer, questions=[about("fits")], archive=b"new")
-    answered(world, published, Inferred(key="fits", outputs={"out": "Table<{b: int}>"}))
+    answered(world, published_once, Inferred(key="fits", outputs={"out": "Table<{b: int}>"}))
     world.clock.time += int(world.ledger.durability.retention_days + 1) * 86_400 * SECOND
     Here(world.ledger).ask(inference.infer, questions=[about("new")], archive=b"new")
-    answered(world, published, Inferred(key="new", outputs={"out": "Table<{c: int}>"}))
+    answered(world, published_once, Inferred(key="new", outputs={"out": "Table<{c: int}>"}))
     assert known_types(world) == {"new": {"out": "Table<{c: int}>"}}
 
 
-def test_deployed_code_is_asked_by_its_digest(world: World, published: Worker) -> None:
+def test_deployed_code_is_asked_by_its_digest(world: World, published_once: Worker) -> None:
     digest = str(world.one("SELECT digest FROM archives"))
     Here(world.ledger).ask(inference.infer, questions=[about("fits")], archive=b"", code=digest)
     assert world.one("SELECT q.code FROM dispatches d JOIN queues q ON q.id = d.queue WHERE d.kind = 'infer'") == digest

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from pondage.define.pond.definition import PondDefinition
-from pondage.define.pond.partition import Partition, PartitionColumn, PartitionDefinition
+from pondage.define.pond.partition import Chunk, Partition, PartitionColumn, PartitionDefinition
 from pondage.define.values.names import PondKey
+from pondage.engine.attempt.followed_tables import Following
 from pondage.errors import NotFound, PondageError
 from pondage.kernel.demand.events import Clear, Kill, Pulse, Tap, Wave
 from pondage.ledger.act import backfills as verbs
@@ -18,11 +19,12 @@ from pondage.ledger.act import verbs as pond_verbs
 from pondage.ledger.act.deploy import deploy
 from pondage.ledger.act.rollback import roll_back_pond
 from pondage.ledger.commit import guarded
+from pondage.ledger.commit.increments import Increments
 from pondage.ledger.data import pages, snapshots
 from pondage.ledger.data.inputs import ripple_inputs
 from pondage.ledger.data.manifests import newest
 from pondage.ledger.kinds.kind import Work
-from pondage.ledger.kinds.ripple import Written
+from pondage.ledger.kinds.ripple import RippleTask, Written
 from pondage.ledger.queue import processes
 from pondage.ledger.step import bases, runs
 from pondage.ledger.tables import actors, backfills
@@ -259,6 +261,22 @@ def test_deployed_meanwhile_its_pond_finishes_the_chunk_and_it_waits_until_told(
     assert states(world, named)[0] == "completed"
 
 
+@pytest.mark.parametrize("is_waiting", [False, True])
+def test_a_deploy_that_leaves_the_code_as_it_was_stops_nothing(world: World, is_waiting: bool) -> None:
+    worker = published(world, daily())
+    if is_waiting:
+        world.send(Pulse(pond=PondKey("sales@1")))
+    named = start(world)
+    held = worker.claim()
+    assert held is not None
+    world.deploy(daily(), archive=b"b")
+    assert states(world, named)[:2] == (("paused", "deploying") if is_waiting else ("running", ""))
+    finish(world, worker, held)
+    assert states(world, named)[0] == "running"
+    drain(world, worker)
+    assert states(world, named) == ("completed", "", ["completed", "completed", "completed"])
+
+
 @pytest.mark.parametrize("is_paused", [False, True])
 def test_removed_meanwhile_its_pond_takes_it_along(world: World, is_paused: bool) -> None:
     worker = published(world, daily())
@@ -370,3 +388,19 @@ def test_the_history_of_a_catchment_with_chunks_replays(world: World) -> None:
         replayed = replay(tx, world.ledger, environment_id(tx, "main"))
     assert replayed.is_complete
     assert replayed.differences == ()
+
+
+def test_partitions_by_other_columns_are_refused_in_words(world: World) -> None:
+    """Other code has cut the table otherwise since the backfill was begun."""
+    worker = published(world, daily())
+    start(world, DAYS[0])
+    held = worker.claim()
+    assert held is not None
+    assert isinstance(held.task, RippleTask)
+    other = msgspec.structs.replace(held.task, chunk=Chunk(by=("city",), partitions=(("Rome",),)))
+    following = Following(other, Increments(world.ledger, held.claim), whole=pytest.fail, part=pytest.fail)
+    with pytest.raises(PondageError, match="are by day now, and the backfill names some by city"):
+        assert following.chunk
+    same = Following(held.task, Increments(world.ledger, held.claim), whole=pytest.fail, part=pytest.fail)
+    assert same.chunk is not None
+    assert same.only == ((0,), {(DAYS[0],)})

@@ -77,14 +77,6 @@ def test_the_lease_of_a_dead_process_is_reaped(old: World) -> None:
         assert first not in doomed(old), "it was only taken for dead"
 
 
-def test_a_lease_of_another_boot_is_dead(old: World) -> None:
-    with old.ledger.leases.reading([min(doomed(old))]):
-        old.clock.boot = "another"
-        with old.ledger.reading() as tx:
-            assert read_leases.leased(tx) == set()
-            assert read_leases.has_dead(tx)
-
-
 def test_what_is_held_outlives_its_process(old: World) -> None:
     first = min(doomed(old))
     with old.ledger.transaction() as tx:

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from pyspark.sql import SparkSession
 
 from pondage.errors import PondageError
 from pondage.spark.files.write import write_files
+from pondage.spark.query import allow_list
 from pondage.spark.query.query import run_query
 from pondage.spark.query.sql_names import view_names
 from pondage.spark.session.driver import SparkDriver
@@ -100,6 +102,11 @@ HOSTILE = [
     "SELECT * FROM range(length(reflect('a', 'b')))", "SELECT * FROM sales TABLESAMPLE (10 ROWS) JOIN reflect",
     "SELECT TRANSFORM(id) USING 'cat /etc/passwd' AS x FROM sales", "SELECT input_file_name() FROM sales",
     "SELECT from_protobuf(x, 'm', '/etc/passwd') FROM sales", "SELECT * FROM python_worker_logs()",
+    "SELECT xpath_string('<!DOCTYPE a SYSTEM \"http://127.0.0.1:9/a.dtd\"><a>b</a>', '/a')",
+    "SELECT XPath('<!DOCTYPE a SYSTEM \"file:///etc/passwd\"><a>b</a>', '/a')", "SELECT xpath_int('<a>1</a>', '/a')",
+    "SELECT from_xml('<a>1</a>', 'a int', map('rowValidationXSDPath', '/etc/passwd'))",
+    "SELECT schema_of_xml('<a/>', map('rowValidationXSDPath', '/etc/passwd'))",
+    "SELECT from_avro(x, '{}', map('avroSchemaUrl', 'file:///etc/passwd')) FROM sales",
     "SELECT * FROM reflect('a', 'b')", "FROM sales |> EXTEND reflect('a', 'b') AS x",
     "SELECT CASE WHEN true THEN reflect('a', 'b') END", "SELECT id FROM sales GROUP BY id, reflect('a', 'b')",
     "SELECT struct(reflect('a', 'b')).*", "SELECT * FROM sales PIVOT (max(reflect('a', 'b')) FOR id IN (1))",
@@ -123,6 +130,15 @@ def test_everything_but_a_plain_question_is_refused(
         ("query: [PARSE", "query: [INVALID_STATEMENT_OR_CLAUSE]")
     )
     assert raised.value.code in {"QUERY_REFUSED", "NO_SUCH_TABLE"} or syntax
+
+
+def test_every_function_of_spark_whose_class_reaches_outside_is_refused(spark: SparkSession) -> None:
+    """Another Spark has others: whoever updates it sees here what to look at."""
+    outside = re.compile("xml|xpath|avro|protobuf|reflect|inputfile|python", re.IGNORECASE)
+    harmless = {"to_xml", "input_file_block_start", "input_file_block_length"}
+    found = {each.name for each in spark.catalog.listFunctions() if outside.search(each.className or "")}
+    assert "xpath_string" in found
+    assert found - harmless <= set(allow_list._FUNCTIONS_REFUSED)
 
 
 def test_an_author_s_tables_are_not_visible(spark: SparkSession, views: dict[str, SnapshotContent]) -> None:

@@ -13,11 +13,12 @@ from pondage.cli.printing.output import print_view
 from pondage.cli.printing.plan import print_plan
 from pondage.cli.start.plan import REMOVE_HELP
 from pondage.ledger.act.branching import Choice
-from pondage.operations import demand, deployments, ponds
+from pondage.operations import backfills, demand, deployments, ponds
 from pondage.plan.deploy.planner import refuse
 from pondage.views.plans.plan import PlanView
 from pondage.views.ponds.status import PondView, StatusView
 from pondage.views.runs.processes import heard_of
+from pondage.views.words import count_text
 
 
 @verb
@@ -67,6 +68,7 @@ def deploy(
             if not is_json:
                 told(view.recomputes, skipped, goes_on=view.goes_on)
         elif not is_json:
+            _tell_of_backfills(opened, view)
             click.echo(typed(f"deployed to {opened.environment}; next: {_next_command(opened, view)}"))
 
 
@@ -80,6 +82,20 @@ def deploy_project(opened: Desk, choice: Choice | None = None, *, is_dry: bool =
     view = opened.ask(deployments.plan, **read, choice=said)
     refuse(view.problems)
     return view
+
+
+def _tell_of_backfills(opened: Desk, view: PlanView) -> None:
+    """Say which backfills wait because of this deploy, and of which tables a part is made by older code now."""
+    for each in opened.ask(backfills.backfill_list).backfills:
+        is_running = each.state == "running" and each.pond in view.recomputes
+        if is_running or each.reason == "deployed":
+            how = "pauses when the chunk that runs is done" if is_running else "is paused"
+            click.echo(f"backfill {each.backfill} of {each.pond} {how}: pondage backfill resume {each.backfill}")
+    for key in view.recomputes:
+        count = opened.ask(backfills.backfill_older_code, pond=key).partitions
+        if count:
+            older = f"{count_text(count, 'partition')} of {key} {'was' if count == 1 else 'were'} made by older code"
+            click.echo(f"{older}: pondage backfill {short_name(key)} --older-code")
 
 
 def _next_command(opened: Desk, view: PlanView) -> str:
@@ -165,4 +181,5 @@ def told(keys: tuple[str, ...], skipped: tuple[str, ...], *, goes_on: tuple[str,
             click.echo(f"{what}: {', '.join(found)}")
     if skipped:
         names = " ".join(short_name(key) for key in skipped)
-        click.echo(f"no input yet, so not run: {', '.join(skipped)} (pondage run {names.partition(' ')[0]} brings it)")
+        bring = f"pondage run {names.partition(' ')[0]} brings it"
+        click.echo(typed(f"no input yet, so not run: {', '.join(skipped)} ({bring})"))

@@ -23,11 +23,13 @@ from pondage.connect.landing.drift import Unfit, reconciled
 from pondage.connect.landing.file_schemas import TYPED, schemas_of
 from pondage.connect.landing.listing import LandedFile, folder_values, found_files, look
 from pondage.connect.landing.reading import Reading, file_name, rows_of
-from pondage.connect.landing.taken_lists import Entry, Taken, read, write
+from pondage.connect.landing.taken_lists import Entry, Taken, entries, read, write
+from pondage.define.pond.partition import Chunk
 from pondage.define.pond.run import FILE_COLUMN, Run
 from pondage.define.values.duration import parsed_duration
 from pondage.define.values.size import data_bytes
 from pondage.errors import DefinitionError, PondageError
+from pondage.spark.files.layout import selected
 from pondage.spark.files.storage import spark_path
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ def rows_that_landed(spark: SparkSession, run: Run, asked: Asked) -> DataFrame:
     key = f"{PREFIX}{asked.name or asked.path}"
     place, given = _place(run), run.position(key)
     before = None if given is None else msgspec.convert(given, Decision)
+    if run.chunk is not None:
+        return _taken_again(spark, run, asked, before, place, run.chunk)
     is_decided_now = False
 
     def decide() -> object:
@@ -84,6 +88,42 @@ def rows_that_landed(spark: SparkSession, run: Run, asked: Asked) -> DataFrame:
         has_folders=asked.folders,
     )  # fmt: skip
     return rows_of(reading, run, taken)
+
+
+def _taken_again(
+    spark: SparkSession, run: Run, asked: Asked, before: Decision | None, place: str, chunk: Chunk
+) -> DataFrame:
+    """Answer the rows of all files that the table was made of, less what is seen to be of other partitions."""
+    if before is None:
+        raise FilesRefused(f"the table has taken no file of {asked.path} yet", code="NO_FILE", hint="run the Pond once")
+    known = [each for each in entries(place, before.lists).values() if _may_hold(each.path, asked, chunk)]
+    plain = msgspec.structs.replace(before.folder, settle_us=0, marker=None)
+    there = {each.path: each for each in look(plain, now_us=0).files}
+    gone = sorted(each.path for each in known if each.path not in there)
+    if gone:
+        raise FilesRefused(
+            f"{len(gone)} files that the table was made of are not in {asked.path} any more: {_named(gone)}",
+            code="FILE_GONE",
+            hint="put them back, or branch on run.chunk and read these partitions from elsewhere",
+        )
+    files = [there[each.path] for each in known]
+    form, paths = _form(asked, [each.path for each in files]), [each.path for each in files]
+    found = schemas_of(spark, form, asked.path, paths, options=asked.options, header=asked.header)
+    table, groups, taken = _grouped(files, found, _table(before, asked.schema), asked, form)
+    reading = Reading(
+        session=spark, form=form, folder=asked.path, options=asked.options, header=asked.header, schema=table.json(),
+        groups=tuple(groups), keep=asked.keep, bad=asked.bad, has_folders=asked.folders,
+    )  # fmt: skip
+    rows, shared = rows_of(reading, run, taken), chunk.among(table.json())
+    return rows if shared is None else rows.where(selected(table.json(), *shared))
+
+
+def _may_hold(path: str, asked: Asked, chunk: Chunk) -> bool:
+    """Answer whether a file may have rows of a chunk: the folders that it is in may say that it has none."""
+    named = folder_values(path) if asked.folders else {}
+    schema = '{"fields":[' + ",".join(f'{{"name":{json.dumps(each)},"type":"string"}}' for each in named) + "]}"
+    shared = chunk.among(schema)
+    return shared is None or tuple(named[each.column] for each in shared[0]) in shared[1]
 
 
 def is_quiet(position: str, place: str, forgotten: Callable[[int], tuple[int, tuple[str, ...]]]) -> bool:

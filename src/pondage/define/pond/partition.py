@@ -82,6 +82,25 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
 
     by: tuple[str, ...]
     partitions: tuple[Partition, ...]
+    schema: str = ""
+    """The columns of the table that they are part of, as Spark's JSON."""
+
+    def among(self, schema: str, only: Iterable[str] = ()) -> tuple[tuple[PartitionColumn, ...], set[Partition]] | None:
+        """Answer by which columns rows of this schema can be told to be of these partitions, with their values.
+
+        None when they cannot: only columns of the same name and type mean the same. `only` are those that are read.
+        """
+        own, theirs, read = _types(self.schema), _types(schema), set(only)
+        shared = [
+            (place, each)
+            for place, each in enumerate(parsed(self.by))
+            if own.get(each.column) == theirs.get(each.column, b"") and (not read or each.column in read)
+        ]
+        if not shared:
+            return None
+        return tuple(each for _, each in shared), {
+            tuple(each[place] for place, _ in shared) for each in self.partitions
+        }
 
     def values(self, column: str) -> tuple[str | int | bool | None, ...]:
         """Answer the values of one column, each once, in the order of the partitions; raises ValueError for another."""
@@ -188,6 +207,20 @@ def missing(values: Iterable[str], unit: Unit) -> list[str]:
     return [value for value in _between(_start(min(there)), _start(max(there)), unit) if value not in there]
 
 
+def between(first: str, last: str) -> list[str]:
+    """Answer the values of time from one to another, both included; the unit is that of the first."""
+    unit = unit_of(first)
+    if unit is None or unit_of(last) is None:
+        return []
+    end = _next(_start(last), unit_of(last) or unit) - timedelta(microseconds=1)
+    return list(_between(_start(first), end, unit))
+
+
+def start_us(value: str) -> int:
+    """Answer when a value of time begins, in microseconds."""
+    return (_start(value) - _start("1970")) // timedelta(microseconds=1)
+
+
 def around(value: str, *, before_us: int, after_us: int) -> list[str] | None:
     """Answer the values of the same unit that lie up to so long before and after this one; None: it is no time."""
     unit = unit_of(value)
@@ -228,3 +261,8 @@ def _text(at: datetime, unit: Unit) -> str:
 
 def _refused(message: str, hint: str, place: str) -> DefinitionError:
     return DefinitionError(message, hint=hint, place=place, code="BAD_PARTITION")
+
+
+def _types(schema: str) -> dict[str, bytes]:
+    fields = msgspec.json.decode(schema)["fields"] if schema else []
+    return {each["name"]: msgspec.json.encode(each["type"]) for each in fields}

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from pondage.define.pond.definition import Scalar
+from pondage.define.pond.partition import Chunk
 from pondage.define.values.duration import parsed_duration
 from pondage.errors import PondageError
 
@@ -95,6 +96,7 @@ class Run:
         positions: Positions | None = None,
         touched: Column | None = None,
         previous: DataFrame | None = None,
+        chunk: Chunk | None = None,
     ) -> None:
         self._freshness_us = freshness_us
         self._previous_us = previous_freshness_us
@@ -108,6 +110,7 @@ class Run:
         self._read_freshness = False
         self._followed = followed if followed is not None else {}
         self._previous = previous
+        self._chunk = chunk
         self._set_aside: list[DataFrame] = []
         self._left: dict[str, int] = {}
         self._lists: dict[str, None] = {}
@@ -121,6 +124,16 @@ class Run:
         replaced, rolled back or rebuilt, or its older batches are gone.
         """
         return True if isinstance(self._followed, Mapping) else self._followed.is_full
+
+    @property
+    def chunk(self) -> Chunk | None:
+        """Answer which partitions a backfill has this Run compute again; None for every other Run.
+
+        Only these are replaced, whatever is returned. `is_full` is true then, `run.changes` and `sources.files` give
+        everything that the table has taken, less what their columns show to be of other partitions, and `run.touched`
+        selects these. Where something else is read, `run.chunk.values("day")` says what is wanted.
+        """
+        return self._chunk
 
     @property
     def previous(self) -> DataFrame | None:
@@ -251,7 +264,15 @@ class Run:
 
         Whoever tries this Run again, after a failure or a crash, gets the same answer, so it reads the same. The answer
         becomes the `position` of the next Run in the commit of this one. It must be something that JSON can hold.
+
+        A chunk of a backfill reads nothing on: there it raises `PondageError` (NOT_IN_A_CHUNK).
         """
+        if self._chunk is not None:
+            raise PondageError(
+                f"run.read_to({name!r}): a chunk of a backfill computes again what was read, and reads nothing on",
+                hint="branch on `run.chunk`: when it is not None, read what these partitions are made of without it",
+                code="NOT_IN_A_CHUNK",
+            )
         found = self._read_to.get(name)
         if found is None and self._positions is not None:
             found = self._positions.decided(name)

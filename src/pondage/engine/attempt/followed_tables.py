@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 import msgspec
 
 from pondage.define.pond.definition import ReadDefinition
-from pondage.define.pond.partition import Partition, PartitionColumn, around, parsed
+from pondage.define.pond.partition import Chunk, Partition, PartitionColumn, around, parsed
 from pondage.errors import PondageError
 from pondage.ledger.commit.increments import Increments
 from pondage.ledger.kinds.ripple import RippleTask
 from pondage.ledger.step.bases import Base
-from pondage.work.snapshot import Changes, Increment
+from pondage.work.snapshot import Changes, Increment, SnapshotContent
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -60,7 +60,7 @@ class Following:
         self._touched: list[_Touched] = []
         self._past = past
         self._has_read_past = False
-        self._is_full = is_full or ledger.is_asked_full
+        self._is_full = is_full or ledger.is_asked_full or task.chunk is not None
         self._is_asked = False
         self._asked: dict[str, None] = {}
         self.has_failed = False
@@ -69,6 +69,25 @@ class Following:
     def _base(self) -> Base | None:
         # Looked up when it is needed: a Ripple that replaces its table and follows nothing never needs it.
         return self._ledger.base(is_published=self._task.definition.mode == "replace")
+
+    @cached_property
+    def chunk(self) -> Chunk | None:
+        """Answer what a backfill has computed again, and nothing else; None: it is a Run like any other.
+
+        A Ripple that has no table yet computes all of it: a part would pass for the whole.
+        """
+        chunk = self._task.chunk
+        if chunk is None or self._base is None:
+            return None
+        if not chunk.by == self._base.content.by == self._own:
+            name = f"{self._task.definition.name}.{self._task.ripple.name}"
+            raise PondageError(
+                f"the partitions of {name} are by {', '.join(self._own)} now, "
+                f"and the backfill names some by {', '.join(chunk.by)}",
+                hint="cancel it, run the Pond once, and start another one",
+                code="OTHER_PARTITIONS",
+            )
+        return msgspec.structs.replace(chunk, schema=self._base.content.schema)
 
     @property
     def is_full(self) -> bool:
@@ -100,7 +119,7 @@ class Following:
         read = self._read(table)
         self._asked[read.table(self._task.definition.name)] = None
         if self.is_full:
-            return self._whole(read)
+            return self._whole(read) if self.chunk is None else self._inside(read, self.chunk)
         found = self._between(read)
         if found is None:
             self.has_failed = True
@@ -117,6 +136,10 @@ class Following:
         for read in reads:
             self._asked[read.table(self._task.definition.name)] = None
         chosen = self._columns(reads[0], columns) or ()
+        if self.chunk is not None:
+            places = [self._own.index(each) for each in mine]
+            wanted: set[Partition] = {tuple(each[place] for place in places) for each in self.chunk.partitions}
+            return self._selected(reads[0], chosen, _widened(wanted, before_us=before_us, after_us=after_us))
         if self.is_full:
             return self._selected(reads[0], chosen, None)
         changed: set[Partition] = set()
@@ -135,6 +158,8 @@ class Following:
     @property
     def replaced(self) -> set[Partition]:
         """Answer the partitions of the own table that are replaced whatever is returned."""
+        if self.chunk is not None:
+            return set(self.chunk.partitions)
         by, found = self._own, set[Partition]()
         for each in self._touched if self.extended is not None and by else ():
             places = [by.index(column) for column in each.columns]
@@ -150,6 +175,8 @@ class Following:
     def only(self) -> tuple[tuple[int, ...], set[Partition]] | None:
         """Answer beyond which values of which own columns nothing is replaced; None: anything may be."""
         by = self._own
+        if self.chunk is not None:
+            return tuple(range(len(by))), set(self.chunk.partitions)
         inside = self._touched
         if self.extended is None or not by or not any(each.is_widened for each in inside):
             return None
@@ -211,6 +238,8 @@ class Following:
     @property
     def extended(self) -> int | None:
         """Answer the snapshot whose table the result extends, None when it replaces it."""
+        if self.chunk is not None and self._base is not None:
+            return self._base.snapshot
         is_anew = self._ledger.is_asked_full or (self._is_asked and self._is_full and not self._has_read_past)
         return None if is_anew or self._base is None else self._base.snapshot
 
@@ -219,6 +248,11 @@ class Following:
         if self._task.definition.mode == "replace" and not self._is_asked:
             return None
         before = None if self._base is None else self._base.content.increment
+        if self.chunk is not None and before is not None:
+            # What is new of the tables that it follows is still new for the next Run.
+            return msgspec.structs.replace(
+                Increment(base=self.extended, cursors=before.cursors), followed=before.followed
+            )
         is_all_taken = self.extended is None
         cursors = {} if before is None or is_all_taken else dict(before.cursors)
         for read in self._task.ripple.tables:
@@ -233,6 +267,24 @@ class Following:
             followed=tuple(followed | self._asked),
             keys=self._task.definition.keys,
         )
+
+    def carried(self, content: SnapshotContent) -> SnapshotContent:
+        """Answer a chunk's snapshot with what its table knew of the outside: it has read nothing on."""
+        if self.chunk is None or self._base is None:
+            return content
+        before = self._base.content
+        return msgspec.structs.replace(
+            content, positions=before.positions, lists=before.lists, left=before.left, probe=before.probe
+        )
+
+    def _inside(self, read: ReadDefinition, chunk: Chunk) -> DataFrame:
+        """Answer the rows of a table that its columns show to be of the chunk; all of them when they do not tell."""
+        content = self._task.inputs.get(read.parameter)
+        shared = None if content is None else chunk.among(content.schema, read.columns or ())
+        if shared is None:
+            return self._whole(read)
+        assert self._selected is not None
+        return self._whole(read).where(self._selected(read, *shared))
 
     def _can_go_on(self) -> bool:
         """Answer whether everything that was followed so far can say what changed."""

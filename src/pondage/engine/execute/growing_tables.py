@@ -54,7 +54,7 @@ class Growing:
 
     def with_increment(self, content: SnapshotContent, following: Following) -> SnapshotContent:
         """Answer the snapshot with how far its Ripple has taken in what it follows."""
-        return msgspec.structs.replace(content, increment=self._increment(following, content))
+        return following.carried(msgspec.structs.replace(content, increment=self._increment(following, content)))
 
     def _whole(self, read: ReadDefinition) -> DataFrame:
         from pondage.spark.files.changes import read_all
@@ -111,6 +111,7 @@ class Growing:
             asked=lambda: following.replaced,
             only=lambda: following.only,
             has_base=lambda: following.extended is not None,
+            takes_late=lambda: following.chunk is not None,
             foreign=foreign,
             table=table,
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pondage.connect.landing.asked import PREFIX
+from pondage.define.pond.partition import Chunk
 from pondage.define.pond.run import Run, Secrets
 from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.executor import Result
@@ -39,12 +40,13 @@ class RippleExecutor(KindExecutor):
         does not ask for `spark` does not even start it.
         """
         task, secrets = attempt.work.given(RippleTask), bench.secrets(attempt.work.claim.environment)
-        probe, answer = _probe(bench.code, task), None
+        is_chunk = task.chunk is not None  # whoever asked for that knows that nothing is new
+        probe, answer = None if is_chunk else _probe(bench.code, task), None
         if probe is not None and not probe.needs_spark:
             answer = probe.answer(_run(task, secrets))
             if answer == task.probe:
                 return Same()
-        if probe is None and _is_quiet(attempt, bench):
+        if probe is None and not is_chunk and _is_quiet(attempt, bench):
             return Same()
         with bench.opened(attempt) as session:
             if probe is not None and answer is None:
@@ -53,7 +55,7 @@ class RippleExecutor(KindExecutor):
                     return Same()
             content = _content(session, attempt, bench, secrets)
         if content is not None:
-            return Written(msgspec.structs.replace(content, probe=answer))
+            return Written(content if is_chunk else msgspec.structs.replace(content, probe=answer))
         if not has_snapshot(bench.ledger, attempt.work):
             raise PondageError(
                 f"{task.definition.name}.{task.ripple.name} called run.unchanged() before it ever published",
@@ -115,7 +117,7 @@ def _work(attempt: Attempt, bench: Bench, secrets: Secrets, growing: Growing, fo
         ripple=task.ripple,
         function=ripple.function,
         inputs=task.inputs,
-        run=_run(task, secrets, following, _positions(attempt, bench)),
+        run=_run(task, secrets, following, _positions(attempt, bench), chunk=following.chunk),
         destination=bench.destination(attempt, dataset=task.dataset_id, run=task.run_id),
         checks={each.name: each.function for each in ripple.expectations if each.function is not None},
         contract=task.contract,
@@ -156,7 +158,12 @@ def _probe(code: DeployedCode, task: RippleTask) -> Probe | None:
 
 
 def _run(
-    task: RippleTask, secrets: Secrets, followed: Followed | None = None, positions: Positions | None = None
+    task: RippleTask,
+    secrets: Secrets,
+    followed: Followed | None = None,
+    positions: Positions | None = None,
+    *,
+    chunk: Chunk | None = None,
 ) -> Run:
     """Answer what the author's functions may know about their Run."""
     return Run(
@@ -168,4 +175,5 @@ def _run(
         secrets=secrets,
         followed=followed,
         positions=positions,
+        chunk=chunk,
     )

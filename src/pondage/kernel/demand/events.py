@@ -205,16 +205,3 @@ Again = Backfill | Withdraw
 Verb = Tap | Pulse | Read | Standing | Clear | Wake | Force | Kill | Sleep | Tick | Deploy | Remove | Rollback | Again
 Live = Asked | Fed | Stuck | Forgot
 Event = Report | Verb | Live | Compared
-
-
-def encode_events(events: list[Event]) -> bytes:
-    """Write events as a JSON list."""
-    return msgspec.json.encode(events)
-
-
-def decode_events(text: bytes | str) -> list[Event]:
-    """Read a JSON list of events; raises msgspec.ValidationError for anything else."""
-    return _decoder.decode(text)
-
-
-_decoder = msgspec.json.Decoder(list[Event])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pondage.define.pond.definition import PondDefinition
 from pondage.define.pond.partition import Partition
@@ -47,13 +47,14 @@ def start(
             public_id=public_id,
             environment=identity,
             pond=row.id,
+            code=_code(tx, ledger, row),
             columns=_columns(ledger.definition(tx, row.definition)),
             request=request,
             note="" if by is None else by.note,
             stops=stops,
             chunks=chunks,
         )
-        backfills.tell(tx, actor, ResumeBackfill())
+        backfills.tell(tx, actor, ResumeBackfill(code=_code(tx, ledger, row)))
         history.audit(tx, by, environment=identity, verb="backfill", target=row.key, detail=f"{public_id} {request}")
         advance.inline(tx, ledger, actor, process=None)
     return public_id
@@ -80,27 +81,42 @@ def backfillable(tx: Transaction, ledger: Ledger, environment: int, pond: str) -
     return row
 
 
+def _code(tx: Transaction, ledger: Ledger, pond: PondRow) -> str:
+    return backfills.code_of(ledger.definition(tx, pond.definition))
+
+
 def _columns(definition: PondDefinition) -> tuple[str, ...]:
     return () if definition.partition is None else definition.partition.texts
 
 
 def pause(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None = None) -> BackfillRow:
     """Let the chunk that runs finish, and send no other until `resume`. Nothing changes when it is paused already."""
-    return _tell(ledger, environment, public_id, PauseBackfill(), verb="backfill pause", by=by)
+    return _tell(ledger, environment, public_id, lambda *_: PauseBackfill(), verb="backfill pause", by=by)
 
 
 def resume(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None = None) -> BackfillRow:
     """Go on with the chunks that wait, with the code that is deployed now."""
-    return _tell(ledger, environment, public_id, ResumeBackfill(), verb="backfill resume", by=by)
+
+    def resumed(tx: Transaction, row: BackfillRow) -> ResumeBackfill:
+        pond = actors.pond(tx, row.environment, row.pond)
+        return ResumeBackfill(code=row.code if pond is None else _code(tx, ledger, pond))
+
+    return _tell(ledger, environment, public_id, resumed, verb="backfill resume", by=by)
 
 
 def cancel(ledger: Ledger, environment: str, public_id: str, *, by: Caller | None = None) -> BackfillRow:
     """Stop the chunk that runs and give up the others; what was computed stays."""
-    return _tell(ledger, environment, public_id, CancelBackfill(), verb="backfill cancel", by=by)
+    return _tell(ledger, environment, public_id, lambda *_: CancelBackfill(), verb="backfill cancel", by=by)
 
 
 def _tell(
-    ledger: Ledger, environment: str, public_id: str, event: BackfillEvent, *, verb: str, by: Caller | None
+    ledger: Ledger,
+    environment: str,
+    public_id: str,
+    event: Callable[[Transaction, BackfillRow], BackfillEvent],
+    *,
+    verb: str,
+    by: Caller | None,
 ) -> BackfillRow:
     with ledger.transaction() as tx:
         identity = environment_id(tx, environment)
@@ -117,7 +133,7 @@ def _tell(
                 hint=f"pondage backfill show {public_id}",
                 code="BACKFILL_OVER",
             )
-        backfills.tell(tx, row.actor, event)
+        backfills.tell(tx, row.actor, event(tx, row))
         history.audit(tx, by, environment=identity, verb=verb, target=row.pond, detail=public_id)
         advance.inline(tx, ledger, row.actor, process=None)
         return backfills.of_actor(tx, row.actor)

@@ -7,6 +7,7 @@ import hashlib
 import msgspec
 
 from pondage.define.pond.definition import PondDefinition, RippleDefinition
+from pondage.define.pond.partition import Chunk
 from pondage.define.values.names import PondKey
 from pondage.kernel.demand.events import Done, Fail, Pulse
 from pondage.ledger.data import landed, manifests, snapshots
@@ -41,6 +42,8 @@ class RippleTask(Task, frozen=True, kw_only=True):
     """The rows of the last snapshots, newest first, as many as a rule asks for."""
     batch: Batch | None = None
     """What is known of its rows when they are added to a table."""
+    chunk: Chunk | None = None
+    """The partitions that it computes again for a backfill, and no others; None for every other Run."""
     probe: str | None = None
     """What the probe answered for the newest snapshot; None when that snapshot cannot serve again anyway."""
 
@@ -113,7 +116,7 @@ class Written(Ending, frozen=True):
             freshness=claim.freshness,
             execution=claim.execution,
         )
-        if self.content.left:
+        if self.content.left and inputs.chunk is None:
             assert claim.actor is not None
             # More is there than one Run takes: what asked for this one is not satisfied, and the next begins at once.
             put_event(tx, actor=claim.actor, event=Pulse(pond=inputs.pond))
@@ -171,6 +174,7 @@ class RippleKind(Kind):
             contract=contract,
             batch=contracts.batch_of(tx, ledger, definition, inputs.pond_id, claim.node),
             idempotency_key=_idempotency_key(claim, inputs),
+            chunk=inputs.chunk,
             volumes=snapshots.volumes(
                 tx,
                 inputs.dataset,

@@ -26,13 +26,6 @@ def sizes(tx: Transaction) -> dict[str, int]:
     return dict(tx.rows("SELECT name, size FROM pools ORDER BY name", tuple[str, int]))
 
 
-def in_use(tx: Transaction, pool: str) -> int:
-    """Answer how many slots of a pool are taken."""
-    return tx.one(
-        "SELECT count(*) AS used FROM pool_slots WHERE pool = :pool AND execution IS NOT NULL", int, pool=pool
-    )
-
-
 def free_slot(tx: Transaction, pool: str) -> int | None:
     """Answer a slot that this transaction may take, held for it until it ends; None when the pool is full."""
     return tx.row(

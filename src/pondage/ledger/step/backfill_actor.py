@@ -17,12 +17,14 @@ from pondage.ledger.tables.backfills import (
     CancelBackfill,
     ChunkOver,
     PauseBackfill,
+    PondDeployed,
     ResumeBackfill,
     decode_event,
 )
 
-_GIVEN_BACK = {Reason.KILLED.value: "killed", Reason.DEPLOYED.value: "deployed"}
-"""Why a Pond gives a chunk back that somebody may want later: the backfill waits until he says so."""
+_DEPLOYING, _DEPLOYED = "deploying", "deployed"
+_GIVEN_BACK = {Reason.KILLED.value: "killed", Reason.DEPLOYED.value: _DEPLOYING}
+"""Why a Pond gives a chunk back that is to be computed later: when it is deployed, or when somebody says so."""
 
 
 class Settled(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +72,11 @@ class _Step:
                 self._become("paused", event.reason)
                 self._withdraw(stop=False)
             case ResumeBackfill() if self.row.state == "paused":
+                backfills.put_code(self._tx, self.row.id, event.code)
+                self.row = msgspec.structs.replace(self.row, code=event.code)
                 self._become("running")
+            case PondDeployed():
+                self._deployed(event)
             case CancelBackfill() if self.row.is_open:
                 self._cancel(event.reason)
                 self._withdraw(stop=True)
@@ -91,6 +97,16 @@ class _Step:
             return
         backfills.put_chunk(self._tx, following.id, was="waiting", state="sent")
         self._send(Backfill(pond=self.row.pond, chunk=str(following.id)))
+
+    def _deployed(self, event: PondDeployed) -> None:
+        """Wait when the code is another; Ponds whose code is as it was are deployed with every other one, too."""
+        is_waiting = self.row.state == "paused" and self.row.reason == _DEPLOYING
+        if event.code == self.row.code:
+            if is_waiting:
+                self._become("running")
+        elif self.row.state == "running" or is_waiting:
+            self._become("paused", _DEPLOYED)
+            self._withdraw(stop=False)
 
     def _over(self, event: ChunkOver) -> None:
         chunk = backfills.chunk(self._tx, event.chunk)

@@ -30,7 +30,7 @@ from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.step.runs import Finishing, RunRow
 from pondage.ledger.tables import actors, awaited, backfills, environments, history
 from pondage.ledger.tables.actors import ActorRow, PondRow, SignalRow
-from pondage.ledger.tables.backfills import CancelBackfill, ChunkOver, PauseBackfill
+from pondage.ledger.tables.backfills import CancelBackfill, ChunkOver, PondDeployed
 from pondage.ledger.tables.pins import Chosen, Last, Wanted, choose, disagreeing, last, seen_splices
 
 _events = msgspec.json.Decoder(Event)
@@ -89,6 +89,11 @@ class Catchment:
             events = self._answers
         return Settled(rounds=tuple(rounds), touched=tuple(touched), effects=tuple(carried))
 
+    def _tell_backfills(self, effect: does.Deployed) -> None:
+        code = backfills.code_of(self._ledger.definition(self._tx, int(effect.definition)))
+        pond = self.ponds.known(effect.pond)
+        self.told.extend(backfills.tell_all_of(self._tx, pond.id, PondDeployed(code=code)))
+
     def _end_backfills(self, key: PondKey) -> None:
         """Cancel those that are paused, too: their Pond is gone."""
         pond = self.ponds.removed(key)
@@ -124,9 +129,7 @@ class Catchment:
             case does.Failed() | does.Recovered() | does.Blocked() | does.Unblocked() | does.Deployed():
                 if isinstance(effect, does.Deployed):
                     self.ponds.deployed(effect.pond)
-                    # Whoever started a backfill meant the code that was there: he says whether this one goes on.
-                    pause = PauseBackfill(reason="deployed")
-                    self.told.extend(backfills.tell_all_of(self._tx, self.ponds.known(effect.pond).id, pause))
+                    self._tell_backfills(effect)
                 self._record(effect)
 
     def _start_run(self, effect: does.StartRun) -> None:

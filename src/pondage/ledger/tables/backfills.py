@@ -5,11 +5,13 @@ A chunk is *sent* while its Pond has it; the Pond says exactly once how that end
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import msgspec
 
+from pondage.define.pond.definition import PondDefinition
 from pondage.define.pond.partition import Chunk, Partition
 from pondage.define.values.names import PondKey
 from pondage.ledger.database.driver import Transaction
@@ -35,7 +37,15 @@ class PauseBackfill(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"
 
 
 class ResumeBackfill(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="resume"):
-    """Send the next chunk: the first one, too."""
+    """Send the next chunk, the first one, too, to be computed by this code."""
+
+    code: str
+
+
+class PondDeployed(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="deployed"):
+    """Its Pond was deployed, with this code: with other code it waits until somebody says that it goes on."""
+
+    code: str
 
 
 class CancelBackfill(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="cancel"):
@@ -44,7 +54,7 @@ class CancelBackfill(msgspec.Struct, frozen=True, kw_only=True, tag_field="event
     reason: str = ""
 
 
-BackfillEvent = ChunkOver | PauseBackfill | ResumeBackfill | CancelBackfill
+BackfillEvent = ChunkOver | PauseBackfill | ResumeBackfill | PondDeployed | CancelBackfill
 decode_event = msgspec.json.Decoder(BackfillEvent).decode
 
 
@@ -61,6 +71,8 @@ class BackfillRow(msgspec.Struct, frozen=True, kw_only=True):
     is_removed: bool
     state: BackfillState
     reason: str
+    code: str
+    columns: tuple[str, ...]
     request: str
     note: str
     stops: bool
@@ -94,7 +106,8 @@ class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):
 _BACKFILL = """SELECT b.id AS id, b.public_id AS public_id, b.environment AS environment, b.actor AS actor,
                       p.name || '@' || p.major AS pond, p.id AS pond_id, p.actor AS pond_actor,
                       CASE WHEN p.removed_at IS NULL THEN 0 ELSE 1 END AS is_removed,
-                      b.state AS state, b.reason AS reason, b.request AS request, b.note AS note, b.stops AS stops,
+                      b.state AS state, b.reason AS reason, b.code AS code, b.columns AS columns, b.request AS request,
+                      b.note AS note, b.stops AS stops,
                       b.created_at AS created_at, b.ended_at AS ended_at
                FROM backfills b JOIN ponds p ON p.id = b.pond """
 _CHUNK = """SELECT c.id AS id, c.backfill AS backfill, c.number AS number, b.columns AS columns,
@@ -108,6 +121,7 @@ def insert(
     public_id: str,
     environment: int,
     pond: int,
+    code: str,
     columns: Sequence[str],
     request: str,
     note: str,
@@ -117,12 +131,15 @@ def insert(
     """Write a backfill with its chunks, in the order in which they are sent, and answer its actor."""
     actor = actors.create(tx, environment_id=environment, kind="backfill", key=public_id)
     identity = tx.insert(
-        """INSERT INTO backfills (public_id, environment, actor, pond, state, columns, request, note, stops, created_at)
-           VALUES (:public_id, :environment, :actor, :pond, 'paused', :columns, :request, :note, :stops, :now)""",
+        """INSERT INTO backfills (public_id, environment, actor, pond, state, code, columns, request, note, stops,
+                                  created_at)
+           VALUES (:public_id, :environment, :actor, :pond, 'paused', :code, :columns, :request, :note, :stops,
+                   :now)""",
         public_id=public_id,
         environment=environment,
         actor=actor,
         pond=pond,
+        code=code,
         columns=msgspec.json.encode(columns).decode(),
         request=request,
         note=note,
@@ -171,6 +188,18 @@ def put_state(tx: Transaction, backfill: int, state: BackfillState, reason: str 
         reason=reason,
         is_open=int(state in OPEN),
     )
+
+
+def put_code(tx: Transaction, backfill: int, code: str) -> None:
+    """Say with which code the next chunks are computed."""
+    tx.write("UPDATE backfills SET code = :code WHERE id = :id", id=backfill, code=code)
+
+
+def code_of(definition: PondDefinition) -> str:
+    """Answer what decides what the chunks of a Pond give: the code of its Ripples, and its partitions."""
+    by = () if definition.partition is None else definition.partition.texts
+    parts = [definition.mode, by, [(ripple.name, ripple.digest) for ripple in definition.ripples]]
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
 
 
 def chunk(tx: Transaction, identity: int) -> ChunkRow:

@@ -98,8 +98,7 @@ def kept_tokens(tx: Transaction, tokens: list[str]) -> set[str]:
     """Answer those tokens whose files must stay: the execution is open, or a run still has something of it."""
     kept: set[str] = set()
     for start in range(0, len(tokens), BATCH):
-        names = {f"token{position}": token for position, token in enumerate(tokens[start : start + BATCH])}
-        marks = ", ".join(f":{name}" for name in names)
+        marks, names = numbered("token", tokens[start : start + BATCH])
         rows = tx.rows(
             f"""SELECT e.token AS token FROM executions e
                 WHERE e.token IN ({marks})

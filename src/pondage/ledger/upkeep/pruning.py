@@ -15,26 +15,23 @@ BATCH = 200
 MOST_STEPS = 100_000
 """So many recorded steps of Ponds stay at most: with fewer all of retention can be repeated (`doctor --replay`)."""
 
-# A Run may go when it was thinned, or its environment has gone, and all its snapshots are gone. `vacuum` sweeps those
-# before, and never one that an active Run pins: so no pin of an active Run is left without its Run.
+# A Run that was thinned may go when all its snapshots are gone. `vacuum` sweeps those before, and never one that an
+# active Run pins: so no pin of an active Run is left without its Run.
 _PAGE = """
 SELECT r.id AS id, r.pond AS pond, r.number AS number, r.state AS state, r.definition AS definition,
        r.freshness - r.delay AS moment, r.read_at IS NOT NULL AS is_read, r.started_at AS started_at,
        r.ended_at AS ended_at,
-       CASE WHEN (r.thinned_at IS NOT NULL
-                  OR (r.ended_at IS NOT NULL AND EXISTS (SELECT 1 FROM environments e
-                                                         WHERE e.id = r.environment AND e.removed_at IS NOT NULL)))
-                 AND NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.run = r.id AND s.swept_at IS NULL)
+       CASE WHEN NOT EXISTS (SELECT 1 FROM snapshots s WHERE s.run = r.id AND s.swept_at IS NULL)
                  AND NOT EXISTS (SELECT 1 FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot
                                  JOIN environments e ON e.id = r.environment
                                  WHERE o.run = r.id AND s.swept_at IS NULL AND e.removed_at IS NULL)
                  AND NOT EXISTS (SELECT 1 FROM snapshots s JOIN run_outputs o ON o.snapshot = s.id
                                  WHERE s.run = r.id AND o.run <> r.id)
                  AND NOT EXISTS (SELECT 1 FROM dispatches d WHERE d.run = r.id AND d.outcome IS NULL)
-                 AND NOT EXISTS (SELECT 1 FROM runs b WHERE b.rollback_of = r.id)
-                 AND NOT EXISTS (SELECT 1 FROM runs b WHERE b.origin = r.id)
+                 AND (SELECT count(*) FROM runs b WHERE b.rollback_of = r.id) = 0
+                 AND (SELECT count(*) FROM runs b WHERE b.origin = r.id) = 0
             THEN 1 ELSE 0 END AS is_prunable
-FROM (SELECT * FROM runs WHERE id > :after AND pond IS NOT NULL ORDER BY id LIMIT :batch) r ORDER BY r.id"""
+FROM (SELECT * FROM runs WHERE thinned_at IS NOT NULL AND id > :after ORDER BY id LIMIT :batch) r ORDER BY r.id"""
 
 # Each deletes at most one batch, found at the beginning of an index: rows are old where they are numbered low.
 _OLD = (
@@ -67,7 +64,7 @@ class _Over(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True):
-    """What one look found; `after` is where the next one begins, None when there are no more Runs."""
+    """What one look found; `after` is where the next one begins, None when no more Runs were thinned."""
 
     prunable: list[_Over]
     after: int | None
@@ -163,14 +160,15 @@ def _remember(tx: Transaction, gone: list[_Over]) -> None:
     marks, values = numbered("run", [row.id for row in gone])
     rows = dict(
         tx.rows(
-            f"SELECT run, sum(rows) AS rows FROM snapshots WHERE run IN ({marks}) AND kind <> 'compact' GROUP BY run",
+            f"""SELECT run, CAST(sum(rows) AS bigint) AS rows FROM snapshots
+                WHERE run IN ({marks}) AND kind <> 'compact' GROUP BY run""",
             tuple[int, int],
             **values,
         )
     )
     work = dict(
         tx.rows(
-            f"""SELECT d.run AS run, sum(e.completed_at - e.claimed_at) AS work_us
+            f"""SELECT d.run AS run, CAST(sum(e.completed_at - e.claimed_at) AS bigint) AS work_us
                 FROM dispatches d JOIN executions e ON e.dispatch = d.id
                 WHERE d.run IN ({marks}) AND e.claimed_at IS NOT NULL AND e.completed_at IS NOT NULL GROUP BY d.run""",
             tuple[int, int],

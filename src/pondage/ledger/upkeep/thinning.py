@@ -73,7 +73,7 @@ def thin(ledger: Ledger, *, dry_run: bool = False) -> int:
 
     With `dry_run` only answer how many there would be.
     """
-    count, after = 0, 0
+    count, after = (0 if dry_run else _thin_removed(ledger)), 0
     while True:
         with ledger.reading() as tx:
             rows = _page(tx, after)
@@ -87,6 +87,22 @@ def thin(ledger: Ledger, *, dry_run: bool = False) -> int:
         for start in range(0, len(doomed), CHANGED):
             with ledger.transaction() as tx:
                 count += _mark(tx, doomed[start : start + CHANGED])
+
+
+def _thin_removed(ledger: Ledger) -> int:
+    """Mark the Runs of environments that were removed: nothing of these is kept for its own sake."""
+    count = 0
+    while True:
+        with ledger.transaction() as tx:
+            marked = tx.change(
+                """UPDATE runs SET thinned_at = :now WHERE id IN
+                   (SELECT r.id FROM environments e JOIN runs r ON r.environment = e.id
+                    WHERE e.removed_at IS NOT NULL AND r.thinned_at IS NULL AND r.ended_at IS NOT NULL LIMIT :batch)""",
+                batch=BATCH,
+            )
+        count += marked
+        if marked < BATCH:
+            return count
 
 
 def _doomed(tx: Transaction, ledger: Ledger, rows: list[_Row]) -> list[int]:

@@ -48,6 +48,16 @@ _FUNCTIONS_REFUSED = {
     "reflect": "can call any method of Java", "try_reflect": "can call any method of Java",
     "java_method": "can call any method of Java", "from_protobuf": "reads a file of the driver",
     "to_protobuf": "reads a file of the driver", "input_file_name": "shows paths of the warehouse",
+    # Of XPath the parser loads whatever a document names as its DTD; the others have options that name a file.
+    **dict.fromkeys(
+        ("xpath", *(f"xpath_{kind}" for kind in (
+            "boolean", "double", "float", "int", "long", "number", "short", "string"
+        ))),
+        "fetches what a document names: files, and addresses of other machines",
+    ),
+    **dict.fromkeys(
+        ("from_xml", "schema_of_xml", "from_avro", "to_avro", "schema_of_avro"), "reads a file that an option names"
+    ),
 }  # fmt: skip
 _TABLE_FUNCTIONS = frozenset({
     "range", "explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack",

@@ -35,6 +35,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     `asked` are partitions that are replaced whatever comes back; `only` says beyond which values of which columns
     nothing is (None: anything may be). `has_base` says whether a table is extended; `foreign` answers that table when
     it is not in these partitions, so that its rows have to be written again; `table` answers it in any case.
+    `takes_late`: how old a row is does not matter, because somebody has asked for its partition.
     `exchanged` are the files that came again, when the rows of whole files are returned: then a partition keeps the
     rows of its other files. None: what is returned of a partition is all of it.
     """
@@ -44,6 +45,7 @@ class Cut(msgspec.Struct, frozen=True, kw_only=True):
     asked: Callable[[], Iterable[Partition]] = tuple
     only: Callable[[], tuple[tuple[int, ...], Iterable[Partition]] | None] = lambda: None
     has_base: Callable[[], bool] = lambda: False
+    takes_late: Callable[[], bool] = lambda: False
     foreign: Callable[[], SnapshotContent | None] = lambda: None
     table: Callable[[], SnapshotContent | None] = lambda: None
     exchanged: frozenset[str] | None = None
@@ -139,7 +141,7 @@ def _without_late(
     A table that begins has no late rows.
     """
     oldest = cut.definition.oldest(cut.freshness_us)
-    if oldest is None or not cut.has_base():
+    if oldest is None or not cut.has_base() or cut.takes_late():
         return frame, rules, checks
     column, moment = oldest
     text = layout.texts[layout.by.index(column)]

@@ -10,7 +10,7 @@ import msgspec
 from pondage.define.pond.definition import PondDefinition
 from pondage.define.values.names import PondKey, pond_key
 from pondage.kernel.demand.events import Pulse, Tide, Verb, Wave
-from pondage.kernel.demand.state import Pacing, PondState, decode_state
+from pondage.kernel.demand.state import WAVE, Pacing, PondState, decode_state
 from pondage.ledger.act.branching import Choice, deployed, found_above, parent_of
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.ledger import Ledger
@@ -113,7 +113,9 @@ def facts(tx: Transaction, ledger: Ledger, environment: str) -> SimulationFacts:
 
 def _standing(key: PondKey, state: PondState) -> Standing:
     tides = {name: limit for name, limit in state.tides.items() if name not in state.paused}
-    return Standing(pond=key, wave=state.asking_wave, tides=tides, paused=tuple(state.paused))
+    # One that rests is simulated as well: whether it would rest depends on the readers of the simulation.
+    wave = None if WAVE in state.paused else state.wave
+    return Standing(pond=key, wave=wave, tides=tides, paused=tuple(state.paused))
 
 
 _TOOK = """SELECT p.name || '@' || p.major AS pond, d.node AS node, e.completed_at - e.claimed_at AS took

@@ -10,6 +10,7 @@ from pondage.cli.files.inference import asking, infer_option, unresolved_line
 from pondage.cli.files.tree import planned_tree, refuse_tree
 from pondage.cli.printing.output import print_json, print_table
 from pondage.define.job.flow import FlowRefused
+from pondage.views.words import count_text
 
 
 @click.command("check", cls=Verb)
@@ -53,4 +54,5 @@ def check(settings: Settings, file: str, is_inferred: bool, is_json: bool) -> No
     print_table(settings, ("FROM", "TO", "AS", "TYPE"), rows)
     for port in planned.unresolved:
         click.echo(unresolved_line(port, planned.reasons))
-    click.echo(f"ok: {len(planned.plan.components)} nodes, {len(planned.edges)} edges, plan {planned.plan.hash[:12]}")
+    parts = f"{count_text(len(planned.plan.components), 'node')}, {count_text(len(planned.edges), 'edge')}"
+    click.echo(f"ok: {parts}, plan {planned.plan.hash[:12]}")

@@ -151,7 +151,7 @@ def cleanup(settings: Settings, run_id: str, is_json: bool) -> None:
     """
     done = asked(settings, flows.flow_cleanup, run=run_id)
     given_up = f"{count_text(done.tables, 'table')} and {count_text(done.streams, 'stream')}"
-    what = f"{given_up} between nodes {'is' if done.tables + done.streams == 1 else 'are'} given up"
+    what = f"given up between nodes: {given_up}"
     when = f"their files go with the first vacuum after {moment_text(done.files_go_at)[:19]}"
     print_view(done, f"{what}; {when}; what can be extracted stays", is_json=is_json)
 

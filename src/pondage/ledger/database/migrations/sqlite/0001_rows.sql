@@ -139,6 +139,8 @@ CREATE TABLE backfills (
     state TEXT NOT NULL CHECK (state IN ('running', 'paused', 'completed', 'failed', 'cancelled')),
     -- Why it is paused, or was cancelled.
     reason TEXT NOT NULL DEFAULT '',
+    -- What decides what its chunks give: a deploy of other code lets it wait until somebody says that it goes on.
+    code TEXT NOT NULL,
     -- The columns that its partitions are by.
     columns TEXT NOT NULL,
     -- What was asked for, as words of the command line.
@@ -203,6 +205,7 @@ CREATE INDEX runs_completed ON runs (pond, id) WHERE state = 'completed';
 -- `ended_at` is in it so that SQLite, which keeps no statistics, prefers it to runs_newest.
 CREATE INDEX runs_open ON runs (environment, ended_at, id) WHERE ended_at IS NULL;
 CREATE INDEX runs_newest ON runs (environment, id);
+CREATE INDEX runs_thinned ON runs (id) WHERE thinned_at IS NOT NULL;
 CREATE INDEX runs_of_chunk ON runs (chunk) WHERE chunk IS NOT NULL;
 CREATE INDEX runs_shown_elsewhere ON runs (origin) WHERE origin IS NOT NULL;
 CREATE INDEX runs_gone_back_to ON runs (rollback_of) WHERE rollback_of IS NOT NULL;
