@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from pondage.define.pond.verification import Verification
 from pondage.errors import PondageError
 from pondage.project.reader import read_project
 from tests.project.conftest import Write
@@ -245,6 +246,44 @@ def total(orders): ...
     assert {pond.name: pond.coherent for pond in read_project(project)} == {
         "orders": "required", "sales": False, "strict": "required"
     }  # fmt: skip
+
+
+def test_the_project_has_ponds_kept_up_to_date_that_read_others_and_say_nothing(project_of: Write):
+    module = """\
+from pondage import pond
+
+@pond
+def orders(spark): ...
+
+@pond
+def sales(orders): ...
+
+@pond(verify="off")
+def costs(orders): ...
+
+@pond(mode="replace")
+def whole(orders): ...
+
+@pond(changes=["orders"])
+def follows(run): ...
+
+@pond(mode="append")
+def grows(orders): ...
+"""
+    plain = {pond.name: (pond.mode, pond.verify) for pond in read_project(project_of({"ponds.py": module}))}
+    assert {mode for mode, _ in plain.values()} == {"replace", "append"}
+    assert {verify for _, verify in plain.values()} == {None}
+    project = project_of({"ponds.py": module, "pondage.toml": '[ponds]\nmode = "auto"\n'})
+    assert {pond.name: (pond.mode, pond.verify) for pond in read_project(project)} == {
+        "orders": ("replace", None),
+        "sales": ("auto", Verification(first=3, every=50)),
+        "costs": ("auto", Verification()),
+        "whole": ("replace", None),
+        "follows": ("replace", None),
+        "grows": ("append", None),
+    }
+    (error,) = refused(project_of, {"ponds.py": "", "pondage.toml": '[ponds]\nmode = "merge"\n'})
+    assert error.code == "BAD_PROJECT_FILE"
 
 
 def test_what_is_no_kind_of_agreement_is_refused(project_of: Write):

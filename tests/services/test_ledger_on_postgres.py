@@ -6,6 +6,7 @@ from tests.ledger.act.test_readers import *  # noqa: F403
 from tests.ledger.act.test_reading import *  # noqa: F403
 from tests.ledger.act.test_rollback import *  # noqa: F403
 from tests.ledger.commit.test_growing_rules import *  # noqa: F403
+from tests.ledger.commit.test_kept_tables import *  # noqa: F403
 from tests.ledger.commit.test_landing_rules import *  # noqa: F403
 from tests.ledger.commit.test_partitioned_tables import *  # noqa: F403
 from tests.ledger.commit.test_probes import *  # noqa: F403

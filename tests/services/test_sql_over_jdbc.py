@@ -116,7 +116,7 @@ def test_the_catalogue_is_told(connection: Any) -> None:
     assert names == ["sales", "sales.clean", "sales.sales", "sales@1", "sales@1.clean", "sales@1.sales"]
     columns = rows(said.getColumns("main", "ponds", "orders", None))
     assert [(row[3], row[5]) for row in columns] == [
-        ("n", "BIGINT"), ("name", "VARCHAR"), ("amount", "DECIMAL"), ("at", "TIMESTAMPTZ"),
+        ("n", "BIGINT"), ("name", "VARCHAR"), ("amount", "DECIMAL(10,2)"), ("at", "TIMESTAMPTZ"),
     ]  # fmt: skip
     assert rows(said.getTableTypes()) == [["TABLE"]]
     assert said.getDatabaseProductName() == "Pondage"

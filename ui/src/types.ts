@@ -909,8 +909,9 @@ export interface PondDefinition {
   windows: WindowDefinition[];
   retries: Retries;
   triggers: Triggers;
-  mode: "append" | "merge" | "partition" | "replace";
+  mode: "append" | "auto" | "merge" | "partition" | "replace";
   keys: string[];
+  verify: Verification | null;
   partition: PartitionDefinition | null;
   coherent: boolean | "required";
   fuse: boolean;
@@ -1088,6 +1089,7 @@ export interface PublishedView {
   link: string | null;
   columns: ColumnView[];
   expectations: ExpectationResult[];
+  upkeep: UpkeepView | null;
 }
 
 export interface QueryView {
@@ -1445,6 +1447,7 @@ export interface SchemaView {
   columns: PlanColumnDifference[];
   breaks: string[];
   problem: string | null;
+  upkeep: string | null;
 }
 
 export interface SecretsView {
@@ -1684,6 +1687,16 @@ export interface UnreadRuns {
   unread_us: number;
 }
 
+export interface UpkeepView {
+  how: string;
+  said: string;
+  changed: number | null;
+  of: number | null;
+  rows: number | null;
+  is_verified: boolean;
+  differing: string[];
+}
+
 export interface VacuumReport {
   dry_run: boolean;
   thinned: number;
@@ -1696,6 +1709,11 @@ export interface VacuumReport {
   logs: number;
   bytes: number;
   runs: number;
+}
+
+export interface Verification {
+  first: number;
+  every: number;
 }
 
 export interface WhyView {
@@ -1777,6 +1795,7 @@ export interface RunsOutputView {
   bytes: number;
   path: string;
   table_rows: number | null;
+  upkeep: UpkeepView | null;
 }
 
 export interface DiffColumnDifference {

@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from pondage.conform.incremental_ponds import PondsOfCases, names_of
 from pondage.conform.incremental_scenario import Change, IncrementalCase, Row, is_same_bag, plain
 from pondage.conform.verdict import Mismatch, Report, Verdict
+from pondage.errors import PondageError
 from pondage.plan.incremental.algebra import Sign
+from pondage.spark.files.read import read_snapshot
 from pondage.spark.incremental.catalyst import Catalyst, marked
-from pondage.spark.incremental.maintained import Outcome, Previous, Table, maintain
+from pondage.spark.incremental.maintained import Outcome, Previous, maintain
+from pondage.spark.incremental.substituted import Table
 from pondage.spark.jvm.settings import SparkSettings
 from pondage.spark.session.driver import SparkDriver
 
@@ -33,21 +37,44 @@ class StepOfCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def play_incremental(cases: Sequence[IncrementalCase], *, no_cost: bool) -> Report:
-    """Run each case on one Spark that is started for them."""
-    with TemporaryDirectory(prefix="pondage-conform-") as place:
-        driver = SparkDriver.start(SparkSettings(memory="1g", cores=2), Path(place) / "spark")
+    """Play each case as deployed Ponds, with one ledger and one Spark that are made for them."""
+    with TemporaryDirectory(prefix="pondage-conform-") as name:
+        place = Path(name)
+        driver = SparkDriver.start(SparkSettings(memory="1g", cores=2), place / "spark")
         try:
-            verdicts = []
-            for number, case in enumerate(cases):
-                with driver.attempt(f"conform-{number}", case.name) as session:
-                    verdicts.append(check_incremental(case, session, Path(place) / str(number), no_cost=no_cost))
+            ponds = PondsOfCases(cases, place, driver)
+            try:
+                verdicts = [_played(ponds, number, case, driver, no_cost=no_cost) for number, case in enumerate(cases)]
+            finally:
+                ponds.close()
         finally:
             driver.stop()
     return Report(verdicts=verdicts)
 
 
+def _played(ponds: PondsOfCases, number: int, case: IncrementalCase, driver: SparkDriver, *, no_cost: bool) -> Verdict:
+    found: list[tuple[str, object, object]] = []
+    begin = {name: Change(plus=table.rows) for name, table in case.tables.items()}
+    for step, changes in enumerate([begin, *case.steps]):
+        try:
+            content = ponds.run(number, changes)
+        except PondageError as error:
+            found.append((f"step {step} did not end", "a result", error.message))
+            break
+        with driver.attempt(f"conform-{number}-{step}", case.name) as session:
+            rows: list[Row] = [[plain(value) for value in row] for row in read_snapshot(session, content).collect()]
+        done = content.upkeep
+        assert done is not None, "a table that is kept up to date says how"
+        if not is_same_bag(rows, case.expected[step]):
+            found.append((f"table after step {step} ({done.how}: {done.said})", case.expected[step], rows))
+        if step and no_cost and case.is_too_weak_in_ponds(done.how):
+            found.append((f"strategy of step {step} ({done.said})", case.strongest, done.how))
+    mismatches = [Mismatch(order="", what=what, expected=wanted, got=got) for what, wanted, got in found]
+    return Verdict(id=case.name, title=case.trap or case.sql, mismatches=mismatches)
+
+
 def check_incremental(case: IncrementalCase, session: SparkSession, place: Path, *, no_cost: bool) -> Verdict:
-    """Run a case below an empty directory and compare the table after each step.
+    """Run a case by the rules alone, with states as files below an empty directory, and compare after each step.
 
     With `no_cost` a strategy that is weaker than the strongest provable one is a mismatch, too.
     """
@@ -120,20 +147,7 @@ def _table(
 
 def _landed(session: SparkSession, schema: str, place: Path, rows: Sequence[Row]) -> Read:
     """Write rows as a file that Spark reads with the table's schema."""
-    names = [each.strip().split()[0] for each in _split(schema)]
+    names = names_of(schema)
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(b"\n".join(msgspec.json.encode(dict(zip(names, row, strict=True))) for row in rows))
     return lambda: session.read.schema(schema).json(str(place))
-
-
-def _split(schema: str) -> list[str]:
-    """Answer the columns of a DDL text; commas inside of types are none between columns."""
-    found, depth = [""], 0
-    for letter in schema:
-        depth += letter in "(<"
-        depth -= letter in ")>"
-        if letter == "," and depth == 0:
-            found.append("")
-        else:
-            found[-1] += letter
-    return found

@@ -22,6 +22,9 @@ _NEEDS_MORE = frozenset({"left_join_distinct"})
 """Cases whose strongest strategy finds its keys by a query of its own, which is not built: everything is computed."""
 
 
+_IN_PONDS = frozenset({"nothing", "append", "keyed"})
+
+
 class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What comes and goes in one table; an updated row does both."""
 
@@ -72,6 +75,10 @@ class IncrementalCase(msgspec.Struct, frozen=True, kw_only=True):
         if self.strongest in ("any", "full") or self.name in _NEEDS_MORE:
             return False
         return _strength(how) > _strength(self.strongest)
+
+    def is_too_weak_in_ponds(self, how: str) -> bool:
+        """Answer the same of Ponds, which keep no states yet and go through no table row by row."""
+        return self.strongest in _IN_PONDS and self.is_too_weak(how)
 
 
 def read_incremental_cases(paths: Iterable[Path], only: str | None = None) -> list[IncrementalCase]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from pondage.define.job.component import ComponentDefinition
@@ -21,8 +23,8 @@ class SchemaCall(msgspec.Struct, frozen=True, kw_only=True):
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Which files, relative to which root, to import.
 
-    `types` are those that the project gives a name, `coherent` and `reading` are for Ponds that say nothing of it,
-    `data` names the packed files that are no modules.
+    `types` are those that the project gives a name, `coherent`, `mode` and `reading` are for Ponds that say nothing of
+    it, `data` names the packed files that are no modules.
 
     With a `call` only that is answered.
     """
@@ -31,6 +33,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...]
     types: dict[str, TypeEntry] = {}
     coherent: Coherence = True
+    mode: Literal["replace", "auto"] = "replace"
     reading: ReadingDefinition = ReadingDefinition()
     data: tuple[str, ...] = ()
     call: SchemaCall | None = None

@@ -33,6 +33,7 @@ from pondage.define.pond.definition import (
 from pondage.define.pond.pond import Pond
 from pondage.define.pond.ripple import Ripple, SqlInputs
 from pondage.define.pond.settings import PondSettings
+from pondage.define.pond.verification import DEFAULT, parsed_verification
 from pondage.define.reactor.reaction import ReactorDefinition
 from pondage.define.reactor.reactor import Reactor
 from pondage.define.types.type_registry import TypeRegistry
@@ -77,6 +78,9 @@ def inspected(request: Request) -> Answer:
             found_pond = _definition(pond, entry, root, Digests(files, sys.modules), components, request.types)
             if pond.settings.coherent is None:
                 found_pond = msgspec.structs.replace(found_pond, coherent=request.coherent)
+            if pond.settings.is_mode_open and request.mode == "auto" and _may_be_automatic(found_pond):
+                verify = pond.settings.verify or parsed_verification(DEFAULT, pond.place)
+                found_pond = msgspec.structs.replace(found_pond, mode="auto", verify=verify)
             found_pond = _with_reading(found_pond, pond.settings, request.reading)
             ponds.append(found_pond)
         except PondageError as error:
@@ -101,6 +105,13 @@ def inspected(request: Request) -> Answer:
         problems=tuple(problems),
         schemas=tuple(definition.name for definition, function in components if schema_of(function) is not None),
     )
+
+
+def _may_be_automatic(pond: PondDefinition) -> bool:
+    """Answer whether what the project says of modes is meant for this Pond: it reads others, and by no other means."""
+    reads = [read for ripple in pond.ripples for read in ripple.reads]
+    is_plain = all(ripple.kind in ("function", "sql") for ripple in pond.ripples)
+    return bool(pond.sources) and is_plain and not any(read.by_changes for read in reads)
 
 
 def _with_reading(found: PondDefinition, settings: PondSettings, default: ReadingDefinition) -> PondDefinition:

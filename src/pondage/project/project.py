@@ -100,6 +100,8 @@ class PondsTable(msgspec.Struct, frozen=True, kw_only=True):
     """`[ponds]`: what holds for each Pond of the project that does not say otherwise."""
 
     coherent: Coherence = True
+    mode: Literal["replace", "auto"] = "replace"
+    """What a Run does of a Pond that has Sources, is made of functions and SQL, and says nothing of its mode."""
     reading: Reading = "none"
     wait: str | None = None
 

@@ -61,6 +61,7 @@ def read_declared(project: Project, *, timeout_s: float = TIMEOUT_S) -> Declared
         modules=project.modules,
         types=project.types,
         coherent=project.ponds.coherent,
+        mode=project.ponds.mode,
         reading=ReadingDefinition(
             asks=project.ponds.reading, wait_us=checked_wait(project.ponds.wait, str(project.file))
         ),

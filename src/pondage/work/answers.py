@@ -30,10 +30,14 @@ class SampleTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InferredSchema(msgspec.Struct, frozen=True, kw_only=True):
-    """The schema (Spark's JSON) that a table (`sales@1.clean`) would get, or why it is not known without running it."""
+    """The schema (Spark's JSON) that a table (`sales@1.clean`) would get, or why it is not known without running it.
+
+    `upkeep` says of a table with `mode="auto"` what its Runs can do.
+    """
 
     table: str
     schema: str | None = None
+    upkeep: str | None = None
     breaks: tuple[str, ...] = ()
     code: str | None = None
     problem: str | None = None

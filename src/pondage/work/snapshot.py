@@ -6,6 +6,7 @@ import msgspec
 
 from pondage.define.pond.definition import Scalar
 from pondage.define.pond.partition import Partition
+from pondage.work.upkeep import Upkeep
 
 BAD = "_bad"
 """The column that says what is wrong with a row: its raw text where it could not be read, the rules that it breaks."""
@@ -69,6 +70,8 @@ class Increment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `kept` are the positions of the base's files (of its manifest `manifest`) that stay in the table.
     Of a table in partitions: `by` are their columns, `partitions` those that it replaces whole, with nothing where it
     has no file of them; `kept` is empty when nothing else of the base stays.
+    Of a table that is kept up to date (`is_signed`): `plus` are the files of the rows that came, where the table got
+    others beside them, and `minus` those of the rows that went.
     """
 
     base: int | None = None
@@ -80,6 +83,9 @@ class Increment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kept: tuple[int, ...] | None = None
     by: tuple[str, ...] = ()
     partitions: tuple[Partition, ...] = ()
+    is_signed: bool = False
+    plus: tuple[DataFile, ...] | None = None
+    minus: tuple[DataFile, ...] = ()
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +116,12 @@ class SnapshotContent(msgspec.Struct, frozen=True, kw_only=True):
     """Names of lists beside the data that its positions speak of: they stay as long as it does."""
     left: int = 0
     """How much it left of what is there, for the next Run, which then begins at once."""
+    upkeep: Upkeep | None = None
+
+    @property
+    def is_signed(self) -> bool:
+        """Answer whether its batches say of each row whether it came or went."""
+        return self.increment is not None and self.increment.is_signed
 
     @property
     def is_merge(self) -> bool:
@@ -157,7 +169,8 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     """What happened to a table between two of its snapshots: the batches in between, oldest first.
 
     `schema` is that of the table at its end. With `keys` the batches hold changed rows, and deleted ones are marked. Of
-    a table in partitions there is one, with the rows that those replaced `partitions` have at the end.
+    a table in partitions there is one, with the rows that those replaced `partitions` have at the end. Of a table that
+    `is_signed` the batches hold the rows that came, and `gone` those that went; a row may be among both.
     """
 
     batches: tuple[SnapshotContent, ...]
@@ -165,3 +178,11 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
     partitions: tuple[Partition, ...] = ()
+    is_signed: bool = False
+    gone: tuple[SnapshotContent, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Answer how many rows they tell of, 0 when nothing happened; of a partition that got empty it is one."""
+        told = sum(part.rows for part in (*self.batches, *self.gone))
+        return told or int(bool(self.partitions))

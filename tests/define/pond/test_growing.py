@@ -6,6 +6,7 @@ import pytest
 
 from pondage import Pond, Run, pond
 from pondage.define.pond.partition import Unit, around, missing
+from pondage.define.pond.verification import Verification
 from pondage.errors import DefinitionError, PondageError
 
 
@@ -136,3 +137,26 @@ def test_in_a_unit_test_what_was_touched_is_what_is_given() -> None:
     assert Run(freshness_us=0, touched="column").touched("day", before="6d") == "column"  # type: ignore[arg-type]
     with pytest.raises(PondageError, match="this run has no past"):
         Run(freshness_us=0).touched("day")
+
+
+def test_a_table_that_is_kept_up_to_date_is_verified_unless_it_says_otherwise() -> None:
+    assert Pond("shop", mode="auto").settings.verify == Verification(first=3, every=50)
+    assert Pond("shop", mode="auto", verify="off").settings.verify == Verification()
+    assert Pond("shop", mode="auto", verify="always").settings.verify == Verification(every=1)
+    assert [each for each in range(1, 110) if Verification(first=3, every=50).is_due(each)] == [1, 2, 3, 50, 100]
+    assert not any(Verification().is_due(each) for each in range(1, 110))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"mode": "auto", "verify": "sometimes"}, "verify is 'sometimes'"),
+        ({"mode": "append", "verify": "off"}, 'verify= is given with mode="append"'),
+        ({"mode": "auto", "keys": ["id"]}, 'keys= is given with mode="auto"'),
+        ({"mode": "auto", "by": ["day"]}, 'by= is given with mode="auto"'),
+    ],
+)
+def test_what_does_not_belong_to_a_kept_table_is_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(DefinitionError) as refused:
+        Pond("shop", **settings)  # type: ignore[arg-type]
+    assert message in str(refused.value)

@@ -369,4 +369,4 @@ def test_a_wrong_rule_is_refused_with_its_place(tmp_path: Path, text: str, wrong
 def test_a_rule_is_read_with_its_defaults(tmp_path: Path) -> None:
     (tmp_path / "pondage.toml").write_text('environment = "live"\n[alerts.x]\nurl = "https://y/z"\nsecret = "k"\n')
     rule = load_project(tmp_path).alerts["x"]
-    assert (rule.environments, rule.on) == (("live",), ("failure", "expectation", "spliced", "silent"))
+    assert (rule.environments, rule.on) == (("live",), ("failure", "expectation", "spliced", "silent", "differing"))

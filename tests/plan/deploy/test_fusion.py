@@ -165,6 +165,11 @@ def test_the_ripple_with_the_pond_s_name_and_one_in_another_mode_stay():
     )
 
 
+def test_a_pond_that_is_kept_up_to_date_is_fused_like_one_that_is_made_anew():
+    found = plan(shop(ripple("clean", "raw.raw"), ripple("daily", "clean"), mode="auto"))
+    assert decisions(found) == {"clean": "daily"}
+
+
 def test_nothing_is_fused_in_a_pond_that_does_not_ask():
     found = plan(shop(ripple("clean", "raw.raw"), ripple("daily", "clean"), fuse=False))
     assert decisions(found) == {"clean": None}

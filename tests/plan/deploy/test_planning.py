@@ -16,6 +16,7 @@ from pondage.define.pond.definition import (
     WindowDefinition,
 )
 from pondage.define.pond.partition import PartitionColumn, PartitionDefinition
+from pondage.define.pond.verification import Verification
 from pondage.plan.deploy.planner import PlanError, checked, make_plan
 from pondage.plan.deploy.values import Deployed, Plan
 from pondage.views.plans.plan import plan_view
@@ -227,6 +228,15 @@ def test_a_long_chain_needs_no_recursion():
     ponds = [a_pond("p0"), *(a_pond(f"p{n}", f"p{n - 1}") for n in range(1, 5_000))]
     made = plan(*ponds)
     assert not made.problems
+
+
+def test_to_be_kept_up_to_date_is_the_same_contract_and_runs_nothing():
+    whole = a_pond("raw")
+    kept = msgspec.structs.replace(whole, mode="auto", verify=Verification(first=3, every=50))
+    for before, after in ((whole, kept), (kept, whole)):
+        (changed,) = plan(after, on=deployed(plan(before))).changed
+        assert (changed.bump, changed.runs, changed.what) == (None, False, ("mode", "verify"))
+    assert plan_view(plan(kept, on=deployed(plan(whole)))).ponds[0].what[0] == "mode replace -> auto"
 
 
 def test_a_plan_says_by_what_a_table_is_in_partitions_and_that_other_ones_are_another_contract():

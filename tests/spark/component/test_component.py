@@ -172,6 +172,16 @@ def test_a_failed_action_is_told_by_the_member_whose_code_failed(worker: Worker)
     assert told.trace is not None
 
 
+def test_a_file_that_cannot_be_read_is_told_by_the_member_that_reads_it(worker: Worker, tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text("id,price\n1,2.0\noops,3.0\n")
+    given = {"path": str(tmp_path / "orders.csv"), "columns": {"id": "bigint", "price": "double"}}
+    first = member("read_csv", "m0", given)
+    last = member("filter", "m1", {"where": "price > 1"}, inputs={"input": (Made("m0", "main"),)}, writes=("main",))
+    result = worker.run(first, last)
+    assert outcomes(result) == ["error", "skipped"]
+    assert "orders.csv cannot be read as declared" in str(result.members[0].raises)
+
+
 @component("shout", inputs={"input": "Table<Any>"}, outputs={"main": "Table<Any>"}, deterministic=True)
 def shout(input: DataFrame, *, params, run):  # type: ignore[no-untyped-def]  # noqa: A002
     """Fails in a Python worker, when its rows are computed."""

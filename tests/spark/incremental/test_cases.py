@@ -1,5 +1,6 @@
 """Tables that are kept up to date: the shipped cases, and the command that plays them."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -8,13 +9,14 @@ from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from pondage.cli.operate.conform import conform
-from pondage.conform.incremental import check_incremental
+from pondage.conform.incremental import check_incremental, play_incremental
 from pondage.conform.incremental_scenario import IncrementalCase, read_incremental_cases
 from pondage.spark.session.driver import SparkDriver
 
 pytestmark = pytest.mark.spark
 
 PLACE = Path(__file__).parents[3] / "conformance" / "incremental"
+IN_PONDS = int(os.environ.get("PONDAGE_CASES_IN_PONDS", "6"))
 CASES = read_incremental_cases([PLACE])
 
 
@@ -43,6 +45,13 @@ def test_the_command_counts_what_passed_and_fails_on_a_changed_row(tmp_path: Pat
     assert "table after step 1 (append: " in result.output
     result = CliRunner().invoke(conform, ["incremental", str(tmp_path), "--only", "filter_project", "--json"])
     assert (result.exit_code, msgspec.json.decode(result.output)["passed"]) == (0, 1)
+
+
+@pytest.mark.usefixtures("shared")
+def test_cases_come_out_as_they_say_as_deployed_ponds() -> None:
+    """A few of all; `pondage conform incremental --no-cost conformance/incremental` plays each."""
+    chosen = [CASES[at] for at in range(0, len(CASES), len(CASES) // IN_PONDS)]
+    assert [each for each in play_incremental(chosen, no_cost=True).verdicts if each.mismatches] == []
 
 
 def test_a_weaker_strategy_than_the_strongest_is_noticed() -> None:

@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pondage.plan.incremental.algebra import Sign
 from pondage.spark.incremental.catalyst import Catalyst, marked
-from pondage.spark.incremental.maintained import Outcome, Previous, Table, maintain
+from pondage.spark.incremental.maintained import Outcome, Previous, maintain
+from pondage.spark.incremental.substituted import Table
 
 pytestmark = pytest.mark.spark
 

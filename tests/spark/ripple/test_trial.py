@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name that everybody uses
 
 from pondage.define.pond.definition import ReadDefinition, RippleDefinition
@@ -16,6 +16,7 @@ from pondage.define.pond.run import Run
 from pondage.errors import PondageError
 from pondage.plan.deploy.schemas import column_names
 from pondage.spark.files.write import write_files
+from pondage.spark.ripple.automatic import WITHOUT_PAST
 from pondage.spark.ripple.merge import Merge
 from pondage.spark.ripple.ripple import RippleWork
 from pondage.spark.ripple.trial import infer_schemas, run_sample
@@ -133,6 +134,45 @@ def test_what_cannot_be_called_on_empty_tables_is_answered_with_the_reason(
     assert a.code == "RIPPLE_FAILED"
     assert b.problem == "it reads a@1.a, whose schema is not known"
     assert c.schema is not None
+
+
+def test_an_analysis_says_what_runs_of_a_table_that_is_kept_up_to_date_can_do(
+    spark: SparkSession, orders: SnapshotContent
+) -> None:
+    def ranked(orders: DataFrame) -> DataFrame:
+        return orders.withColumn("rank", F.row_number().over(Window.orderBy("id")))
+
+    def counted(orders: DataFrame) -> DataFrame:
+        return orders.where(F.lit(orders.count()) >= 0)
+
+    functions: dict[str, Callable[..., object]] = {
+        "filtered": lambda orders: orders.where("id > 1"),
+        "grouped": lambda orders: orders.groupBy("kind").count(),
+        "renamed": lambda orders: orders.groupBy(F.upper("kind").alias("up")).count(),
+        "ranked": ranked,
+        "counted": counted,
+        "timed": lambda orders, run: orders.withColumn("at", F.lit(run.freshness_us)),
+    }
+    works = [
+        (
+            f"{name}@1.{name}",
+            msgspec.structs.replace(
+                a_work(name, function, inputs={"orders": None}, injects=("run",) if name == "timed" else ()),
+                auto=WITHOUT_PAST,
+            ),
+            {"orders": "orders@1.orders"},
+        )
+        for name, function in functions.items()
+    ]
+    found = infer_schemas(spark, works, known={"orders@1.orders": orders.schema})
+    assert {each.table.partition("@")[0]: each.upkeep for each in found} == {
+        "filtered": "append; where rows of its Sources change or go: keyed by id, kind",
+        "grouped": "keyed by kind",
+        "renamed": "keyed by up",
+        "ranked": "computes everything: Window has no partition, so every row may depend on every other",
+        "counted": "computes everything: the function ran a Spark job while it was called, so its plan depends on data",
+        "timed": "computes everything: the function asks for a freshness",
+    }
 
 
 def test_the_changes_of_a_merged_table_have_deletions_and_the_table_that_is_made_has_not(

@@ -128,6 +128,7 @@ function Detail({ data, reload }: { data: RunDetailView; reload: () => void }) {
                         : ""}
                     </span>
                     <span className="line-end">{sizeText(output.bytes)}</span>
+                    {output.upkeep === null ? null : <p className="soft">{output.upkeep.said}</p>}
                   </li>
                 ))}
               </ul>

@@ -145,6 +145,7 @@ def _print_ripple(settings: Settings, view: PondShow, ripple: RippleShow, wareho
             ("data", _data(published) if published else ""),
             ("fresh", _fresh(published.freshness, published.delay, view.at) if published else ""),
             ("snapshot", published.snapshot if published else ""),
+            ("last Run", published.upkeep.said if published and published.upkeep else ""),
             ("files", published.path if published else ""),
             ("stable name", str(warehouse / (published.link or published.stable)) if published else ""),
             ("formats", ", ".join(ripple.formats) if published else ""),
@@ -243,6 +244,9 @@ def _print_run(settings: Settings, view: RunDetailView, warehouse: Path) -> None
             ],
             numbers=("ROWS", "SIZE", "TABLE"),
         )
+        for each in view.outputs:
+            if each.upkeep is not None:
+                click.echo(f"{each.ripple}: {each.upkeep.said}")
 
 
 def _print_attempts(settings: Settings, view: RunDetailView, warehouse: Path) -> None:

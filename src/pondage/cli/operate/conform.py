@@ -48,8 +48,8 @@ def _add(machine: Machine[Any, Any]) -> None:
 def _incremental(places: tuple[Path, ...], only: str | None, no_cost: bool, as_json: bool) -> None:
     """Run cases of incremental maintenance (what must be computed again?) and compare the table after each step.
 
-    Each case is kept up to date on Spark by the rules of the program, step by step, on what the step before has
-    written. Exits 0 when all pass, 1 when one fails, 2 when a file cannot be used.
+    Each case is deployed as Ponds with mode="auto", and each step lands as a Run of its Sources.
+    Exits 0 when all pass, 1 when one fails, 2 when a file cannot be used.
     """
     # It brings Spark with it, which none of the others need.
     from pondage.conform.incremental import play_incremental

@@ -89,10 +89,10 @@ def _fusion_lines(pond: PlannedPond) -> list[str]:
 
 
 def _schema_lines(schema: SchemaView) -> list[str]:
-    """Answer how the columns of a Ripple change; nothing while that is not known."""
+    """Answer what Runs of a Ripple can do, and how its columns change; nothing while that is not known."""
+    lines = [] if schema.upkeep is None else [f"{schema.ripple}: {schema.upkeep}"]
     if schema.state in ("unknown", "same"):
-        return []
-    lines = []
+        return lines
     for column in schema.columns:
         if column.before is None:
             lines.append(f"{schema.ripple}: + {column.name} {column.after}")

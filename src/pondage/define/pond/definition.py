@@ -11,6 +11,7 @@ from typing import Literal
 import msgspec
 
 from pondage.define.pond.partition import PartitionDefinition
+from pondage.define.pond.verification import Verification
 
 Coherence = bool | Literal["required"]
 """Does a Run read Sources that stand on the same Runs of what they have in common: if it can, or always?"""
@@ -226,8 +227,10 @@ class PondDefinition(msgspec.Struct, frozen=True, kw_only=True):
     windows: tuple[WindowDefinition, ...] = ()
     retries: Retries = Retries()
     triggers: Triggers = Triggers()
-    mode: Literal["replace", "append", "merge", "partition"] = "replace"
+    mode: Literal["replace", "append", "merge", "partition", "auto"] = "replace"
     keys: tuple[str, ...] = ()
+    verify: Verification | None = None
+    """Of a table that is kept up to date: how often it is computed whole beside, and compared."""
     partition: PartitionDefinition | None = None
     coherent: Coherence = True
     fuse: bool = False

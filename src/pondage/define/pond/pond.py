@@ -69,8 +69,9 @@ class Pond:
         tide: Tides = (),
         schedule: Schedules = (),
         retries: Retries | None = None,
-        mode: Mode = "replace",
+        mode: Mode | None = None,
         keys: Iterable[str] = (),
+        verify: str | None = None,
         by: Iterable[str] = (),
         null: Nulls = "refuse",
         within: str | None = None,
@@ -91,8 +92,8 @@ class Pond:
         self.name = checked_name(name, what="Pond", place=self.place)
         self.settings: PondSettings = checked_settings(
             version=version, description=description, owner=owner, tags=tags, window=window, wave=wave, pacing=pacing,
-            tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, by=by, null=null, within=within,
-            late=late, expected=expected, coherent=coherent, fuse=fuse, keep=keep,
+            tide=tide, schedule=schedule, retries=retries, mode=mode, keys=keys, verify=verify, by=by, null=null,
+            within=within, late=late, expected=expected, coherent=coherent, fuse=fuse, keep=keep,
             timeout=timeout, progress_lease=progress_lease, pool=pool, labels=labels, publish=publish,
             reading=reading, wait=wait, place=self.place,
         )  # fmt: skip
@@ -326,6 +327,7 @@ class Pond:
             triggers=settings.triggers,
             mode=settings.mode,
             keys=settings.keys,
+            verify=settings.verify if settings.mode == "auto" else None,
             partition=settings.partition,
             coherent=True if settings.coherent is None else settings.coherent,
             reading=ReadingDefinition(asks=settings.reading or "none", wait_us=settings.wait_us),

@@ -139,10 +139,10 @@ def refuse_for_job(mode: str, expectations: tuple[Expectation, ...], place: str)
             place=place,
             code="BAD_EXPECTATION",
         )
-    if mode != "replace":
+    if mode not in ("replace", "auto"):
         raise DefinitionError(
             f'a Ripple whose body is a job makes its whole table, and this Pond has mode="{mode}"',
-            hint='put it into a Pond with mode="replace"',
+            hint='put it into a Pond with mode="replace" (or "auto", which computes it whole)',
             place=place,
             code="BAD_MODE",
         )

@@ -21,13 +21,14 @@ from pondage.define.pond.definition import (
 from pondage.define.pond.partition import Expected, Late, Nulls, PartitionDefinition, checked_partition
 from pondage.define.pond.publication import Formats, checked_formats
 from pondage.define.pond.trigger import Tide, Wave
+from pondage.define.pond.verification import DEFAULT, Verification, parsed_verification
 from pondage.define.pond.window import Schedule, Window
 from pondage.define.values.duration import parsed_duration, parsed_seconds
 from pondage.define.values.keep import parsed_keep
 from pondage.define.values.names import checked_name, parsed_version
 from pondage.errors import DefinitionError
 
-Mode = Literal["replace", "append", "merge", "partition"]
+Mode = Literal["replace", "append", "merge", "partition", "auto"]
 Pacing = Literal["eager", "just_in_time"]
 Windows = Window | Iterable["Window | tuple[Window, ...]"]
 Waves = bool | Wave
@@ -47,7 +48,10 @@ class PondSettings(msgspec.Struct, frozen=True, kw_only=True):
     triggers: Triggers
     retries: Retries
     mode: Mode
+    is_mode_open: bool
+    """Nothing was said of it: the project may."""
     keys: tuple[str, ...]
+    verify: Verification | None
     partition: PartitionDefinition | None
     coherent: Coherence | None
     """None leaves it to the project."""
@@ -75,8 +79,9 @@ def checked_settings(
     tide: Tides,
     schedule: Schedules,
     retries: Retries | None,
-    mode: Mode,
+    mode: Mode | None,
     keys: Iterable[str],
+    verify: str | None,
     by: Iterable[str],
     null: Nulls,
     within: str | None,
@@ -96,8 +101,9 @@ def checked_settings(
 ) -> PondSettings:
     """Answer the settings, or raise `DefinitionError` for the first that is wrong."""
     parsed_version(version, place=place)
+    said, mode = mode, "replace" if mode is None else mode
     if mode not in get_args(Mode):
-        raise _refused(f"mode is {mode!r}", 'choose "replace", "append", "merge" or "partition"', place)
+        raise _refused(f"mode is {mode!r}", 'choose "replace", "append", "merge", "partition" or "auto"', place)
     if pacing not in get_args(Pacing):
         raise _refused(f"pacing is {pacing!r}", 'choose "eager" or "just_in_time"', place)
     if isinstance(wave, Wave):
@@ -122,7 +128,9 @@ def checked_settings(
         ),
         retries=_retries(retries, place),
         mode=mode,
+        is_mode_open=said is None,
         keys=_keys(keys, mode, place),
+        verify=_verification(verify, said, place),
         partition=checked_partition(mode, by, null=null, within=within, late=late, expected=expected, place=place),
         coherent=checked_coherence(coherent, place),
         fuse=fuse,
@@ -176,6 +184,14 @@ def _keys(keys: Iterable[str], mode: Mode, place: str) -> tuple[str, ...]:
     if mode != "merge" and given:
         raise _refused(f'keys= is given with mode="{mode}"', 'keys belong to mode="merge"', place)
     return given
+
+
+def _verification(verify: str | None, mode: Mode | None, place: str) -> Verification | None:
+    if verify is not None and mode not in ("auto", None):
+        raise _refused(f'verify= is given with mode="{mode}"', 'verify= belongs to mode="auto"', place)
+    if verify is None:
+        return parsed_verification(DEFAULT, place) if mode == "auto" else None
+    return parsed_verification(verify, place)
 
 
 def _windows(window: Windows, place: str) -> tuple[WindowDefinition, ...]:

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import msgspec
 
-AlertKind = Literal["failure", "stale", "expectation", "spliced", "silent"]
+AlertKind = Literal["failure", "stale", "expectation", "spliced", "silent", "differing"]
 ALERT_KINDS: tuple[AlertKind, ...] = get_args(AlertKind)
 SILENT_US = 30_000_000
 

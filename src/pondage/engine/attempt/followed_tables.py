@@ -98,6 +98,11 @@ class Following:
         return self._is_full
 
     @property
+    def is_asked(self) -> bool:
+        """Answer whether the Ripple has asked what changed, or for its own past."""
+        return self._is_asked or self._has_read_past
+
+    @property
     def previous(self) -> DataFrame | None:
         """Answer the own table that the result extends, None when there is none or everything was asked for anew.
 

@@ -14,6 +14,7 @@ from pondage.engine.attempt.attempt import Attempt
 from pondage.engine.attempt.executor import Result
 from pondage.engine.attempt.followed_tables import Following
 from pondage.engine.attempt.probe import Probe, probe_of
+from pondage.engine.execute.automatic_table import BESIDE, AutomaticTable
 from pondage.engine.execute.bench import Bench, KindExecutor, remove_local
 from pondage.engine.execute.growing_tables import Growing, elsewhere
 from pondage.engine.process.code import DeployedCode
@@ -76,6 +77,8 @@ def _content(session: SparkSession, attempt: Attempt, bench: Bench, secrets: Sec
     """
     task = attempt.work.given(RippleTask)
     growing = Growing(session, bench.ledger, attempt.work.claim, task)
+    if task.definition.mode == "auto":
+        return _kept_up_to_date(attempt, bench, secrets, growing)
     following = growing.following()
     try:
         content = growing.once(_work(attempt, bench, secrets, growing, following))
@@ -89,6 +92,17 @@ def _content(session: SparkSession, attempt: Attempt, bench: Bench, secrets: Sec
         work = _work(attempt, bench, secrets, growing, following)
         content = growing.once(msgspec.structs.replace(work, destination=elsewhere(work.destination)))
     return None if content is None else growing.with_increment(content, following)
+
+
+def _kept_up_to_date(attempt: Attempt, bench: Bench, secrets: Secrets, growing: Growing) -> SnapshotContent | None:
+    """Answer the same of a Ripple that is called with whole tables, and of whose plan only what changed is computed."""
+    following = growing.following(is_full=True)
+    table = AutomaticTable(bench.ledger, attempt.work.claim, attempt.work.given(RippleTask), following)
+    work = _work(attempt, bench, secrets, growing, following)
+    content = growing.once(msgspec.structs.replace(work, auto=table.work()))
+    for name in BESIDE:
+        remove_local(f"{work.destination}/{work.destination.rpartition('/')[2]}.{name}")
+    return None if content is None else table.with_increment(content)
 
 
 def _work(attempt: Attempt, bench: Bench, secrets: Secrets, growing: Growing, following: Following) -> RippleWork:

@@ -137,6 +137,7 @@ def _work(
     previous: int | None,
     secrets: Secrets | None = None,
 ) -> RippleWork:
+    from pondage.spark.ripple.automatic import WITHOUT_PAST
     from pondage.spark.ripple.merge import Merge
     from pondage.spark.ripple.partition import Cut
     from pondage.spark.ripple.ripple import RippleWork
@@ -157,6 +158,7 @@ def _work(
         destination="",
         merge=Merge(keys=pond.keys, base=lambda: None) if pond.mode == "merge" else None,
         cut=None if pond.partition is None else Cut(definition=pond.partition),
+        auto=WITHOUT_PAST if pond.mode == "auto" else None,
         contract=contract,
         place=pond.place or None,
     )

@@ -85,7 +85,7 @@ def begin(ledger: Ledger, environment: str, pond: PondKey, *, by: Caller | None 
         if ledger.definition(tx, row.definition).mode == "replace":
             raise LedgerError(
                 f"{pond} publishes its whole table each time, so there is nothing to compact",
-                hint='mode="append", "merge" and "partition" have batches',
+                hint='mode="append", "merge", "partition" and "auto" have batches',
                 code="NO_BATCHES",
             )
         asked = [_begin(tx, ledger, each, priority=0) for each in tx.rows(_OF_POND, _Current, pond=row.id)]

@@ -62,3 +62,9 @@ class Increments:
         with self._ledger.reading() as tx:
             manifest, content = manifests.table(tx, snapshot)
         return BaseTable(manifest=manifest, content=content)
+
+    def whole_table(self, snapshot: int) -> BaseTable | None:
+        """Answer the whole table of a snapshot, None when retention has taken a file of it."""
+        with self._ledger.reading() as tx:
+            found = manifests.whole_table(tx, snapshot)
+        return None if found is None else BaseTable(manifest=found[0], content=found[1])

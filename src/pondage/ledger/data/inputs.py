@@ -24,6 +24,9 @@ class RippleInputs(msgspec.Struct, frozen=True, kw_only=True):
     snapshots: dict[str, int | None]
     is_forced: bool = False
     is_full: bool = False
+    going_on: tuple[int, ...] = ()
+    """What it goes on from beside what it reads: the table that it keeps up to date, its old inputs, and the batches in
+    between. Named here so that they stay while it works."""
     chunk: Chunk | None = None
     """What a chunk of a backfill computes again; None for every other Run."""
 

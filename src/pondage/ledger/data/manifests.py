@@ -19,7 +19,7 @@ from pondage.work.snapshot import Changes, DataFile, Increment, SetAside, Snapsh
 
 SMALL_BYTES = 32 * 1024 * 1024
 """A batch below this size is a small one."""
-GROWING = ("append", "merge", "partition")
+GROWING = ("append", "merge", "partition", "auto")
 """The kinds of snapshots that have a manifest; `compact` is only ever a member of one."""
 
 
@@ -151,7 +151,7 @@ def record(
     increment = content.increment or Increment()
     base = None if increment.base is None else _base(tx, increment.base)
     # A batch of which every row was set aside belongs to the table of those.
-    own = (Member(snapshot),) if content.files or (kind == "append" and content.set_aside) else ()
+    own = (Member(snapshot),) if content.files or (kind in ("append", "auto") and content.set_aside) else ()
     parent, position = None, 1
     if base is not None:
         before, parent, position = base
@@ -316,6 +316,15 @@ WITH RECURSIVE chain(snapshot, parent, number) AS (
 SELECT snapshot FROM chain ORDER BY number"""
 
 
+def between(tx: Transaction, *, cursor: int, pin: int) -> list[int]:
+    """Answer the batches that come after a snapshot, up to another one; none when they do not lead there."""
+    least = tx.row("SELECT number FROM batches WHERE snapshot = :cursor", int, cursor=cursor)
+    if cursor == pin or least is None:
+        return []
+    chain = tx.rows(_CHAIN, int, pin=pin, least=least)
+    return chain[1:] if chain and chain[0] == cursor else []
+
+
 def changes(tx: Transaction, *, cursor: int, pin: int) -> Changes | None:
     """Answer the batches that lead from one snapshot of a table to another, or None when that is not known.
 
@@ -326,19 +335,24 @@ def changes(tx: Transaction, *, cursor: int, pin: int) -> Changes | None:
         return None
     keys = end.increment.keys if end.increment is not None else ()
     if cursor == pin:
-        return Changes(batches=(), schema=end.schema, keys=keys, by=end.by)
-    least = tx.row("SELECT number FROM batches WHERE snapshot = :cursor", int, cursor=cursor)
-    if least is None:
-        return None
-    chain = tx.rows(_CHAIN, int, pin=pin, least=least)
-    if not chain or chain[0] != cursor:
+        return Changes(batches=(), schema=end.schema, keys=keys, by=end.by, is_signed=end.is_signed)
+    later = between(tx, cursor=cursor, pin=pin)
+    if not later:
         return None
     if end.by:
-        return _replaced(tx, pin, end, contents(tx, chain[1:]).values())
-    parts = contents(tx, chain[1:], is_retained=True)
-    if len(parts) < len(chain) - 1 or any((part.increment or Increment()).keys != keys for part in parts.values()):
+        return _replaced(tx, pin, end, contents(tx, later).values())
+    parts = contents(tx, later, is_retained=True)
+    if len(parts) < len(later) or any((part.increment or Increment()).keys != keys for part in parts.values()):
         return None
-    return Changes(batches=tuple(_changed(parts[each]) for each in chain[1:]), schema=end.schema, keys=keys)
+    found = [parts[each] for each in later]
+    if end.is_signed:
+        return Changes(
+            batches=tuple(_came(part) for part in found),
+            schema=end.schema,
+            is_signed=True,
+            gone=tuple(_went(part) for part in found),
+        )
+    return Changes(batches=tuple(_changed(part) for part in found), schema=end.schema, keys=keys)
 
 
 def _replaced(tx: Transaction, pin: int, end: SnapshotContent, parts: Iterable[SnapshotContent]) -> Changes:
@@ -359,6 +373,20 @@ def _changed(part: SnapshotContent) -> SnapshotContent:
     return msgspec.structs.replace(part, files=part.increment.changes)
 
 
+def _came(part: SnapshotContent) -> SnapshotContent:
+    increment = part.increment or Increment()
+    return part if increment.plus is None else _only(part, increment.plus)
+
+
+def _went(part: SnapshotContent) -> SnapshotContent:
+    return _only(part, (part.increment or Increment()).minus)
+
+
+def _only(part: SnapshotContent, files: tuple[DataFile, ...]) -> SnapshotContent:
+    rows, size = sum(file.rows for file in files), sum(file.bytes for file in files)
+    return msgspec.structs.replace(part, files=files, rows=rows, bytes=size)
+
+
 def members_of(tx: Transaction, snapshots: Iterable[int]) -> set[int]:
     """Answer every snapshot that a manifest of one of these names, an older manifest included: it may be read now."""
     found: set[int] = set()
@@ -374,6 +402,14 @@ def snapshots_of(tx: Transaction, manifests: Iterable[Manifest]) -> set[int]:
     """Answer every snapshot that has files of these tables."""
     members = members_by(tx, dict(enumerate(manifests)))
     return {member.snapshot for some in members.values() for member in some}
+
+
+def whole_table(tx: Transaction, snapshot: int) -> tuple[int | None, SnapshotContent] | None:
+    """Answer the same as `table`, None when a file of it was marked for deletion."""
+    found = newest(tx, [snapshot]).get(snapshot)
+    if found is None:
+        return None if not contents(tx, [snapshot], is_retained=True) else table(tx, snapshot)
+    return table(tx, snapshot) if is_whole(tx, [snapshot]) else None
 
 
 def is_whole(tx: Transaction, snapshots: Iterable[int]) -> bool:

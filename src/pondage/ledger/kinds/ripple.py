@@ -80,7 +80,8 @@ class Written(Ending, frozen=True):
     @property
     def line(self) -> str:
         """Answer how much it wrote."""
-        return f"wrote {self.content.rows:,} rows, {self.content.bytes:,} bytes"
+        wrote = f"wrote {self.content.rows:,} rows, {self.content.bytes:,} bytes"
+        return wrote if self.content.upkeep is None else f"{wrote}: {self.content.upkeep.said}"
 
     def write(self, tx: Transaction, ledger: Ledger, work: Work) -> Done:
         """Publish it: the snapshot, the manifest of a table that grows, and the output of its Run."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from pondage.define.values.names import PondKey
 from pondage.ledger.data.inputs import RippleInputs
 from pondage.ledger.database.driver import Transaction
 from pondage.ledger.queue.claims import Claim
@@ -42,12 +43,29 @@ def base(tx: Transaction, claim: Claim, inputs: RippleInputs, *, is_published: b
     The output of a Run that is still active counts unless it must be a published one: its batch is part of the table
     from now on, whatever becomes of the other Ripples of that Run. A table that does not grow has nothing above.
     """
+    return of_run(
+        tx, pond_id=inputs.pond_id, pond=inputs.pond, node=claim.node, run=claim.run, environment=claim.environment,
+        is_published=is_published,
+    )  # fmt: skip
+
+
+def of_run(
+    tx: Transaction,
+    *,
+    pond_id: int,
+    pond: PondKey,
+    node: str,
+    run: int | None,
+    environment: int,
+    is_published: bool = False,
+) -> Base | None:
+    """Answer what a Ripple of a Run extends, as `base` does."""
     active = "completed" if is_published else "running"
-    found = tx.row(_BASE, Base, pond=inputs.pond_id, node=claim.node, run=claim.run, active=active)
+    found = tx.row(_BASE, Base, pond=pond_id, node=node, run=run, active=active)
     if found is not None or is_published:
         return found
-    row = actors.pond(tx, claim.environment, inputs.pond)
+    row = actors.pond(tx, environment, pond)
     if row is None:
         return None
-    origin = environments.read_from(tx, claim.environment, row).row
-    return None if origin.id == row.id else tx.row(_ABOVE, Base, pond=origin.id, node=claim.node)
+    origin = environments.read_from(tx, environment, row).row
+    return None if origin.id == row.id else tx.row(_ABOVE, Base, pond=origin.id, node=node)

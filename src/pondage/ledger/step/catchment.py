@@ -25,6 +25,7 @@ from pondage.ledger.queue import executions
 from pondage.ledger.queue.executions import Dispatch
 from pondage.ledger.step import fed_runs, job_ripples, reactor_ponds, runs
 from pondage.ledger.step.actor import ActorKind, Happening, put_event
+from pondage.ledger.step.going_on import going_on
 from pondage.ledger.step.ponds import LedgerPonds
 from pondage.ledger.step.runs import Finishing, RunRow
 from pondage.ledger.tables import actors, awaited, backfills, environments, history
@@ -268,6 +269,9 @@ class Catchment:
             is_full=run.is_full,
             chunk=None if run.chunk is None else backfills.chunk(self._tx, run.chunk).named,
         )
+        if definition.mode == "auto" and not run.is_full:
+            found = going_on(self._tx, ripple, inputs, environment=self._environment, run=run.id, pond=definition.name)
+            inputs = msgspec.structs.replace(inputs, going_on=found)
         digest = _digest(ripple, inputs.snapshots)
         work = Dispatch(
             environment=self._environment,

@@ -28,6 +28,7 @@ from pondage.ledger.tables.job_runs import JobRunRow
 from pondage.work.component import Publication
 from pondage.work.failure import Failure
 from pondage.work.snapshot import SnapshotContent
+from pondage.work.upkeep import Upkeep
 
 MAIN = "main"
 """The output of the job that is the Ripple's table."""
@@ -192,6 +193,10 @@ def _main_table(tx: Transaction, run: JobRunRow, version: JobVersion) -> RunTabl
 def _publish(
     tx: Transaction, ledger: Ledger, run: JobRunRow, row: _Closed, inputs: RippleInputs, table: RunTable
 ) -> None:
+    content = table.content
+    if ledger.definition(tx, inputs.definition).mode == "auto":
+        said = "everything was computed: the body of the Ripple is a job"
+        content = msgspec.structs.replace(content, upkeep=Upkeep(how="full", said=said, code=""))
     snapshots.insert(
         tx,
         public_id=ledger.ids.new("s"),
@@ -200,7 +205,7 @@ def _publish(
         execution=table.execution,
         freshness=row.freshness,
         kind="full",
-        content=table.content,
+        content=content,
         inputs=msgspec.json.encode(inputs.snapshots).decode(),
         digest=row.digest,
     )

@@ -138,7 +138,7 @@ _PAGE = _JUDGED.format(
 _TABLES = _JUDGED.format(
     gone=_GONE,
     snapshots="""(SELECT * FROM snapshots WHERE dataset = :dataset AND swept_at IS NULL
-                  AND kind IN ('append', 'merge', 'partition'))""",
+                  AND kind IN ('append', 'merge', 'partition', 'auto'))""",
 )
 
 
@@ -194,7 +194,7 @@ def _members(tx: Transaction, ids: list[int], limit: int) -> set[int]:
             JOIN datasets t ON t.pond = q.id AND t.ripple = d.ripple
             WHERE s.id IN ({marks})
                   AND EXISTS (SELECT 1 FROM snapshots b
-                              WHERE b.dataset = t.id AND b.kind IN ('append', 'merge', 'partition'))""",
+                              WHERE b.dataset = t.id AND b.kind IN ('append', 'merge', 'partition', 'auto'))""",
         int,
         **values,
     )
@@ -284,7 +284,8 @@ def _reads(kind: str, inputs: str) -> Iterable[int | None]:
     """Answer the snapshots that a piece of work reads."""
     match kind:
         case "ripple":
-            return ripple_inputs(inputs).snapshots.values()
+            found = ripple_inputs(inputs)
+            return [*found.snapshots.values(), *found.going_on]
         case "query":
             return query_inputs(inputs).views.values()
         case "compact":
@@ -362,8 +363,10 @@ class NamedSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     def files(self) -> tuple[str, ...]:
         """Answer the names of its files."""
         increment = self.content.increment
-        changed = () if increment is None or increment.changes is None else increment.changes
-        return tuple(file.name for file in (*self.content.files, *changed))
+        if increment is None:
+            return tuple(file.name for file in self.content.files)
+        beside = (*(increment.changes or ()), *(increment.plus or ()), *increment.minus)
+        return tuple(dict.fromkeys(file.name for file in (*self.content.files, *beside)))
 
 
 def named(tx: Transaction, *, after: int) -> list[NamedSnapshot]:

@@ -12,8 +12,8 @@ from pondage.plan.deploy.values import PondChange, Rebound, RippleChange
 
 Bump = Literal["major", "minor", "patch"]
 _PLAIN = (
-    "sources", "windows", "retries", "triggers", "mode", "keys", "partition", "coherent", "fuse", "keep", "publish",
-    "pool", "reading", "labels", "description", "owner", "tags", "entry", "version",
+    "sources", "windows", "retries", "triggers", "mode", "keys", "verify", "partition", "coherent", "fuse", "keep",
+    "publish", "pool", "reading", "labels", "description", "owner", "tags", "entry", "version",
 )  # fmt: skip
 
 
@@ -124,7 +124,9 @@ def _bump(old: PondDefinition, new: PondDefinition, ripples: tuple[RippleChange,
 
 def _rows(pond: PondDefinition) -> object:
     """Answer what says how the rows of its Runs become a table."""
-    return pond.mode, pond.keys, () if pond.partition is None else pond.partition.texts
+    # Kept up to date or made anew: it is the table that its function returns.
+    mode = "replace" if pond.mode == "auto" else pond.mode
+    return mode, pond.keys, () if pond.partition is None else pond.partition.texts
 
 
 def _raised(version: str, bump: Bump) -> str:

@@ -119,7 +119,7 @@ def _refusal(
         return "it says always=True, and its consumer does not run for its sake"
     if any(read.by_changes for read in ripple.reads):
         return "it follows a table with run.changes(…), and its own result says how far it has come"
-    if pond.mode != "replace":
+    if pond.mode not in ("replace", "auto"):
         return f'the Pond has mode="{pond.mode}": what its Ripples wrote before is part of what they read'
     return None
 

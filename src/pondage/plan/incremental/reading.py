@@ -58,14 +58,15 @@ def read_plan(
     return msgspec.structs.replace(root, output=typed)
 
 
-def shape(text: bytes | str) -> str:
+def shape(text: bytes | str, constants: str = "") -> str:
     """Answer a digest of a plan: equal for plans that do the same with tables of the same names and columns.
 
-    Attribute ids are numbered anew; what is below the mark of a table, its files, does not count.
+    Attribute ids are numbered anew; what is below the mark of a table, its files, does not count. `constants` are the
+    rows that are part of the plan, which its text leaves out.
     """
     nodes: list[Json] = msgspec.json.decode(text)
     numbers: dict[object, int] = {}
-    seen: list[object] = []
+    seen: list[object] = [constants]
     at = 0
     while at < len(nodes):
         marked = _marked(nodes[at])
@@ -217,6 +218,8 @@ class _Reader:
         inner = _Reader(self._types).read(plan)
         if any(True for _ in choosing_nodes(inner)):
             raise NotUnderstood(f"{kind} may have several right answers")
+        if any(each.kind == "LocalRelation" for each in inner.walk()):
+            raise NotUnderstood(f"{kind} reads rows of a program, which the plan does not show")
         hidden |= inner.sources
 
 

@@ -61,8 +61,11 @@ def full(reason: str) -> Recipe:
     return Recipe(how=How.FULL, reason=reason)
 
 
-def decide(root: Node, kinds: Mapping[str, Sign]) -> Recipe:
+def decide(root: Node, kinds: Mapping[str, Sign], *, has_states: bool = True) -> Recipe:
     """Answer how the result is kept up to date when its tables change in these ways.
+
+    Without `has_states` nothing but the result itself is kept: parts of it are not, and neither is it gone through row
+    by row.
 
     A table that is not in `kinds` does not change. The first of these that is proved: rows are appended; aggregates are
     added to; slices of the result are computed again; parts of it are kept, and what is above them is computed from
@@ -77,6 +80,8 @@ def decide(root: Node, kinds: Mapping[str, Sign]) -> Recipe:
     is_linear = set(changed) <= linear_leaves(root) and not any(True for _ in choosing_nodes(root))
     if is_linear and Sign.CHANGE not in signs.values():
         return Recipe(how=How.APPEND, reason="each new row of a table gives rows of its own")
+    if not has_states:
+        return _keyed(root, changed) or full(_stopped_by(root, changed))
     for recipe in (_added(root, changed, kinds), _keyed(root, changed), _kept(root, changed, kinds)):
         if recipe is not None:
             return recipe

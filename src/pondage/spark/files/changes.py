@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DELETED = "_deleted"
 """The column that marks a deleted row among the changed ones."""
+CHANGE = "_change"
+"""The column that says of a changed row whether it came (1) or went (-1)."""
 FILE_BYTES = 128 * 1024 * 1024
 _BATCH = "_pondage_batch"
 
@@ -37,8 +39,12 @@ def with_deletions(schema: str) -> str:
 def read_changes(session: SparkSession, changes: Changes, *, columns: Sequence[str] | None = None) -> DataFrame:
     """Answer the rows of the batches as one table; no Spark job is run.
 
-    Of a merge these are the changed rows, marked in `_deleted`: for each key only its last change.
+    Of a merge these are the changed rows, marked in `_deleted`: for each key only its last change. Of a table that is
+    kept up to date those that came and those that went, told apart by `_change`.
     """
+    if changes.is_signed:
+        came, went = rows_that_came(session, changes, columns), rows_that_went(session, changes, columns)
+        return came.withColumn(CHANGE, F.lit(1)).unionByName(went.withColumn(CHANGE, F.lit(-1)))
     if not changes.keys:
         return read_snapshot(session, _together(changes.batches, changes.schema), columns=columns)
     wanted = None if columns is None else list(dict.fromkeys([*columns, *changes.keys, DELETED]))
@@ -56,9 +62,25 @@ def read_changes(session: SparkSession, changes: Changes, *, columns: Sequence[s
 
 
 def read_all(session: SparkSession, content: SnapshotContent, *, columns: Sequence[str] | None = None) -> DataFrame:
-    """Answer a whole table in the form of its changes: of a merge with `_deleted`, which is nowhere true."""
-    frame = read_snapshot(session, content, columns=columns)
+    """Answer a whole table in the form of its changes: with marks which say that nothing went."""
+    return marked_whole(read_snapshot(session, content, columns=columns), content)
+
+
+def marked_whole(frame: DataFrame, content: SnapshotContent) -> DataFrame:
+    """Answer all rows of a table with the marks that its changes have."""
+    if content.is_signed:
+        return frame.withColumn(CHANGE, F.lit(1))
     return frame.withColumn(DELETED, F.lit(False)) if content.is_merge else frame
+
+
+def rows_that_came(session: SparkSession, changes: Changes, columns: Sequence[str] | None = None) -> DataFrame:
+    """Answer the rows of all batches as they came."""
+    return read_snapshot(session, _together(changes.batches, changes.schema), columns=columns)
+
+
+def rows_that_went(session: SparkSession, changes: Changes, columns: Sequence[str] | None = None) -> DataFrame:
+    """Answer the rows that the batches took out."""
+    return read_snapshot(session, _together(changes.gone, changes.schema), columns=columns)
 
 
 def _marked(frame: DataFrame) -> DataFrame:

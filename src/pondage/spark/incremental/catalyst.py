@@ -60,7 +60,7 @@ class Catalyst:
         try:
             left = marked(self._session.range(1).selectExpr("id", "id % 2 as half"), "probe")
             plan = self.normalised(left.groupBy("half").sum("id"))
-            self.text(plan), self.rounding(plan)
+            self.text(plan), self.rounding(plan), self.constants(plan)
             child = self.at(plan, (0,))
             keys = self._session.range(1).toDF("key")
             kept = self.matching(child, [(1, self.analysed(keys), 0)])
@@ -95,6 +95,22 @@ class Catalyst:
     def text(self, plan: Plan) -> str:
         """Answer the plan as JSON."""
         return str(plan.toJSON())
+
+    def constants(self, plan: Plan) -> str:
+        """Answer the rows that a program put into the plan, which its JSON does not show."""
+        return "\n".join(self._constants(plan))
+
+    def _constants(self, plan: Plan) -> Iterator[str]:
+        if self._is_marked(plan):
+            return
+        if plan.nodeName() == "LocalRelation":
+            yield str(plan.data().mkString("|"))
+        for child in self._each(plan.children()):
+            yield from self._constants(child)
+
+    @staticmethod
+    def _is_marked(plan: Plan) -> bool:
+        return plan.nodeName() == "SubqueryAlias" and str(plan.identifier().name()).startswith(MARK)
 
     def at(self, plan: Plan, path: Path) -> Plan:
         """Answer the node that a path leads to."""
@@ -154,7 +170,7 @@ class Catalyst:
 
     def _rounding(self, plan: Plan, path: Path) -> Iterator[Path]:
         kind = plan.nodeName()
-        if kind == "SubqueryAlias" and str(plan.identifier().name()).startswith(MARK):
+        if self._is_marked(plan):
             return
         if kind in ("Aggregate", "Window"):
             listed = plan.aggregateExpressions() if kind == "Aggregate" else plan.windowExpressions()
@@ -255,7 +271,7 @@ class Catalyst:
         It has exactly one row, so the join is the same. Any other subquery stays.
         """
         children = list(self._each(plan.children()))
-        if plan.nodeName() == "SubqueryAlias" and str(plan.identifier().name()).startswith(MARK):
+        if self._is_marked(plan):
             return plan
         new = [self._joined_scalars(each) for each in children]
         if any(not one.fastEquals(other) for one, other in zip(new, children, strict=True)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -10,35 +10,11 @@ import msgspec
 from pyspark.sql import DataFrame
 
 from pondage.plan.incremental.algebra import Node, NotUnderstood, Path, Sign
-from pondage.plan.incremental.linear import emptied_branches, linear_leaves
-from pondage.plan.incremental.reading import read_plan, shape
 from pondage.plan.incremental.recipe import RULES, Cut, How, Recipe, decide
 from pondage.plan.incremental.slices import Group
 from pondage.spark.incremental.catalyst import BROKEN, Catalyst
 from pondage.spark.incremental.partials import finishable, merged, partial
-from pondage.spark.incremental.printed import printed
-
-Read = Callable[[], DataFrame]
-"""Reads rows; each call answers a DataFrame with attribute ids of its own."""
-
-
-class Table(msgspec.Struct, frozen=True, kw_only=True):
-    """A table that the result is made of: as it is, as it was at the last Run, and what came and went in between.
-
-    `plus` and `minus` are None when no row came or went.
-    """
-
-    new: Read
-    old: Read
-    plus: Read | None = None
-    minus: Read | None = None
-
-    @property
-    def sign(self) -> Sign | None:
-        """Answer how it changed, None when it did not."""
-        if self.minus is not None:
-            return Sign.CHANGE
-        return Sign.APPEND if self.plus is not None else None
+from pondage.spark.incremental.substituted import Read, Substituted, Table
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,20 +71,10 @@ def maintain(
         return Outcome(how=How.FULL, reason=reason, states=(), table=lambda _: frame, remembered=None)
 
 
-class _Run:
-    def __init__(self, catalyst: Catalyst, frame: DataFrame, tables: Mapping[str, Table]) -> None:
-        self._catalyst = catalyst
-        self._tables = tables
-        self._plan = catalyst.normalised(frame)
-        text = catalyst.text(self._plan)
-        fields = frame.schema.jsonValue()["fields"]
-        output = [(field["name"], field["type"]) for field in fields]
-        self._root = read_plan(text, output, catalyst.rounding(self._plan))
-        self._shape = shape(text)
-
+class _Run(Substituted):
     def outcome(self, kinds: Mapping[str, Sign], previous: Previous | None) -> Outcome:
-        changed = {name: table.sign for name, table in self._tables.items()}
-        signs = {name: sign for name, sign in changed.items() if sign is not None and name in self._root.sources}
+        changed = {name: table.sign for name, table in self.tables.items()}
+        signs = {name: sign for name, sign in changed.items() if sign is not None and name in self.root.sources}
         stopped = self._not_going_on(signs, previous)
         if previous is None or stopped is not None:
             wider = dict(kinds) | {name: sign for name, sign in signs.items() if kinds.get(name) is not Sign.CHANGE}
@@ -117,13 +83,13 @@ class _Run:
         if not signs:
             reason = "none of the tables that changed is read"
             return self._same(How.NOTHING, reason, previous, previous.table)
-        now = decide(self._root, signs)
+        now = decide(self.root, signs)
         recipe = self._recipe(remembered.kinds)
         if _states(recipe) != remembered.cuts:
             return self._everything(remembered.kinds, "what is kept of it is not what would be kept now")
         if not recipe.cuts and not now.cuts:
             recipe = now
-        if recipe.how is How.FULL or signs.keys() & self._root.all_hidden:
+        if recipe.how is How.FULL or signs.keys() & self.root.all_hidden:
             return self._everything(remembered.kinds, now.reason if now.how is How.FULL else recipe.reason)
         if recipe.cuts:
             states = tuple(
@@ -141,7 +107,7 @@ class _Run:
         remembered = previous.remembered
         if remembered.rules != RULES:
             return "the rules of incremental work changed"
-        if remembered.shape != self._shape:
+        if remembered.shape != self.shape:
             return "the query or the columns of its tables changed"
         for name, sign in signs.items():
             if remembered.kinds.get(name) not in (sign, Sign.CHANGE):
@@ -150,17 +116,17 @@ class _Run:
 
     def _everything(self, kinds: Mapping[str, Sign], reason: str) -> Outcome:
         recipe = self._recipe(kinds)
-        remembered = Remembered(rules=RULES, shape=self._shape, kinds=kinds, cuts=_states(recipe))
+        remembered = Remembered(rules=RULES, shape=self.shape, kinds=kinds, cuts=_states(recipe))
         states = tuple(self._begun(cut) for cut in recipe.cuts)
         if states:
             return Outcome(how=How.FULL, reason=reason, states=states, table=self._tip(recipe), remembered=remembered)
-        plan = self._plan
+        plan = self.plan
         return Outcome(
-            how=How.FULL, reason=reason, states=(), table=lambda _: self._catalyst.frame(plan), remembered=remembered
+            how=How.FULL, reason=reason, states=(), table=lambda _: self.catalyst.frame(plan), remembered=remembered
         )
 
     def _recipe(self, kinds: Mapping[str, Sign]) -> Recipe:
-        return decide(self._root, {name: sign for name, sign in kinds.items() if name in self._root.sources})
+        return decide(self.root, {name: sign for name, sign in kinds.items() if name in self.root.sources})
 
     @staticmethod
     def _same(how: How, reason: str, previous: Previous, table: Callable[[], DataFrame]) -> Outcome:
@@ -175,21 +141,21 @@ class _Run:
 
         def table(states: Sequence[DataFrame]) -> DataFrame:
             cuts = {cut.path: self._shown(cut, state) for cut, state in zip(recipe.cuts, states, strict=True)}
-            return self._catalyst.frame(self._catalyst.replaced(self._plan, cuts))
+            return self.catalyst.frame(self.catalyst.replaced(self.plan, cuts))
 
         return table
 
     def _shown(self, cut: Cut, state: DataFrame) -> Any:
-        node = self._catalyst.at(self._plan, cut.path)
+        node = self.catalyst.at(self.plan, cut.path)
         if cut.how is How.MERGE:
-            return self._catalyst.finished(node, finishable(state, self._catalyst.functions(node)))
-        return self._catalyst.relabelled(self._catalyst.analysed(state), node)
+            return self.catalyst.finished(node, finishable(state, self.catalyst.functions(node)))
+        return self.catalyst.relabelled(self.catalyst.analysed(state), node)
 
     def _begun(self, cut: Cut) -> DataFrame:
-        node = self._catalyst.at(self._plan, cut.path)
+        node = self.catalyst.at(self.plan, cut.path)
         if cut.how is How.MERGE:
-            return self._partial(cut, self._plan, 1)
-        return self._numbered(self._catalyst.frame(node))
+            return self._partial(cut, self.plan, 1)
+        return self._numbered(self.catalyst.frame(node))
 
     def _continued(self, cut: Cut, state: DataFrame, signs: Mapping[str, Sign]) -> DataFrame:
         node = self._node(cut.path)
@@ -197,38 +163,38 @@ class _Run:
             return state
         if cut.how is How.KEYED:
             return self._sliced(node, cut.groups, state)
-        functions = self._catalyst.functions(self._catalyst.at(self._plan, cut.path))
+        functions = self.catalyst.functions(self.catalyst.at(self.plan, cut.path))
         if cut.groups:
             changes = self._retracted(cut, cut.groups[0])
         else:
-            changes = [self._partial(cut, plan, sign) for sign, plan in self._terms(node)]
+            changes = [self._partial(cut, plan, sign) for sign, plan in self.terms(node)]
         return merged(state, changes, functions)
 
     def _partial(self, cut: Cut, plan: Any, sign: int) -> DataFrame:
         """Answer the partial results of what the cut aggregates in a plan with other tables."""
-        node = self._catalyst.at(self._plan, cut.path)
-        inputs = self._catalyst.aggregate_inputs(node, self._catalyst.at(plan, (*cut.path, 0)))
-        return partial(self._catalyst.frame(inputs), self._catalyst.functions(node), sign=sign)
+        node = self.catalyst.at(self.plan, cut.path)
+        inputs = self.catalyst.aggregate_inputs(node, self.catalyst.at(plan, (*cut.path, 0)))
+        return partial(self.catalyst.frame(inputs), self.catalyst.functions(node), sign=sign)
 
     def _retracted(self, cut: Cut, group: Group) -> list[DataFrame]:
         """Answer the slices of what the cut aggregates, as they are and as they were."""
-        keys = self._keys(group)
+        keys = self.keys(group)
         if keys is None:
             return []
         made = []
         for sign, is_old in ((1, False), (-1, True)):
-            plan = self._restricted(group, keys, is_old=is_old)
-            base = self._matching(self._catalyst.at(plan, cut.base), group, keys)
-            made.append(self._partial(cut, self._catalyst.replaced(plan, {cut.base: base}), sign))
+            plan = self.restricted(group, keys, is_old=is_old)
+            base = self.matching(self.catalyst.at(plan, cut.base), group, keys)
+            made.append(self._partial(cut, self.catalyst.replaced(plan, {cut.base: base}), sign))
         return made
 
     def _stateless(self, recipe: Recipe, before: DataFrame, signs: Mapping[str, Sign]) -> DataFrame:
         del signs
         if recipe.how is How.KEYED:
-            return self._sliced(self._root, recipe.groups, before)
-        terms = list(self._terms(self._root))
-        plus = [self._catalyst.frame(plan) for sign, plan in terms if sign > 0]
-        minus = [self._catalyst.frame(plan) for sign, plan in terms if sign < 0]
+            return self._sliced(self.root, recipe.groups, before)
+        terms = list(self.terms(self.root))
+        plus = [self.catalyst.frame(plan) for sign, plan in terms if sign > 0]
+        minus = [self.catalyst.frame(plan) for sign, plan in terms if sign < 0]
         added = reduce(DataFrame.union, [before, *plus])
         return added.exceptAll(reduce(DataFrame.union, minus)) if minus else added
 
@@ -237,105 +203,21 @@ class _Run:
 
         All slices are taken out before any is put in; a row that is in two comes with the first.
         """
-        kept = self._catalyst.analysed(before)
+        kept = self.catalyst.analysed(before)
         done: list[tuple[Group, DataFrame]] = []
         added: list[DataFrame] = []
         for group in groups:
-            keys = self._keys(group)
+            keys = self.keys(group)
             if keys is None:
                 continue
-            kept = self._matching(kept, group, keys, is_anti=True)
-            plan = self._catalyst.at(self._restricted(group, keys, is_old=False), node.path)
-            rows = self._matching(plan, group, keys)
+            kept = self.matching(kept, group, keys, is_anti=True)
+            plan = self.catalyst.at(self.restricted(group, keys, is_old=False), node.path)
+            rows = self.matching(plan, group, keys)
             for other, others in done:
-                rows = self._matching(rows, other, others, is_anti=True)
-            added.append(self._catalyst.frame(rows))
+                rows = self.matching(rows, other, others, is_anti=True)
+            added.append(self.catalyst.frame(rows))
             done.append((group, keys))
-        return reduce(DataFrame.union, [self._catalyst.frame(kept), *added])
-
-    def _matching(self, rows: Any, group: Group, keys: DataFrame, *, is_anti: bool = False) -> Any:
-        plan = self._catalyst.analysed(keys)
-        pairs = [(position, plan, number) for number, position in enumerate(group.key)]
-        return self._catalyst.matching(rows, pairs, is_anti=is_anti)
-
-    def _keys(self, group: Group) -> DataFrame | None:
-        """Answer the keys whose rows may have changed, by old and new versions of what changed; None when none did."""
-        found: list[DataFrame] = []
-        for path in group.covers:
-            leaf = self._node(path)
-            table = self._table(leaf)
-            names = self._names(leaf)
-            for read in (table.plus, table.minus):
-                if read is not None:
-                    parts = [each for each in group.leaves[path] if each is not None]
-                    columns = [printed(each, names).alias(f"_key{number}") for number, each in enumerate(parts)]
-                    found.append(read().select(*columns))
-        return reduce(DataFrame.union, found).distinct() if found else None
-
-    def _restricted(self, group: Group, keys: DataFrame, *, is_old: bool) -> Any:
-        """Answer the plan whose tables are restricted to the keys as far as the group names them."""
-        leaves: dict[Path, DataFrame] = {}
-        for leaf in self._root.leaves:
-            table = self._table(leaf)
-            read = table.old if is_old else table.new
-            parts = group.leaves.get(leaf.path)
-            if parts is None:
-                if is_old and table.sign is not None:
-                    leaves[leaf.path] = read()
-                continue
-            names = self._names(leaf)
-            equal = [
-                printed(each, names).eqNullSafe(keys[f"_key{number}"])
-                for number, each in enumerate(parts)
-                if each is not None
-            ]
-            leaves[leaf.path] = read().join(keys, reduce(lambda one, other: one & other, equal), "left_semi")
-        return self._with(leaves)
-
-    def _terms(self, node: Node) -> Iterator[tuple[int, Any]]:
-        """Theorem 1: for each changed table below the node the plan with what came, and with what went, in its place.
-
-        The tables before it are as they are, those after it as they were.
-        """
-        linear = linear_leaves(node if node.kind != "Aggregate" else node.children[0])
-        changed = [leaf for leaf in node.leaves if self._table(leaf).sign is not None]
-        if any(leaf.path not in linear for leaf in changed):
-            raise NotUnderstood("a changed table is in a place in which nothing can be added")
-        for number, leaf in enumerate(changed):
-            later = {other.path: self._table(other) for other in changed[number + 1 :]}
-            table = self._table(leaf)
-            for sign, read in ((1, table.plus), (-1, table.minus)):
-                if read is None:
-                    continue
-                leaves = {path: other.old() for path, other in later.items()} | {leaf.path: read()}
-                empty = emptied_branches(self._root, leaf.path)
-                yield sign, self._with(leaves, [each.path for each in empty])
-
-    def _with(self, leaves: Mapping[Path, DataFrame], empty: Sequence[Path] = ()) -> Any:
-        others = {
-            path: self._catalyst.relabelled(self._catalyst.analysed(rows), self._catalyst.at(self._plan, path))
-            for path, rows in leaves.items()
-        }
-        plan = self._catalyst.replaced(self._plan, others)
-        # From the leaves up: an empty branch may hold others, or tables that were replaced.
-        for path in sorted(empty, key=len, reverse=True):
-            plan = self._catalyst.replaced(plan, {path: self._catalyst.emptied(self._catalyst.at(plan, path))})
-        return plan
-
-    def _node(self, path: Path) -> Node:
-        node = self._root
-        for number in path:
-            node = node.children[number]
-        return node
-
-    def _table(self, leaf: Node) -> Table:
-        if leaf.source is None or leaf.source not in self._tables:
-            raise NotUnderstood(f"{leaf.source} is not among the tables")
-        return self._tables[leaf.source]
-
-    @staticmethod
-    def _names(leaf: Node) -> dict[int, str]:
-        return {each.id: each.name for each in leaf.output}
+        return reduce(DataFrame.union, [self.catalyst.frame(kept), *added])
 
     @staticmethod
     def _numbered(frame: DataFrame) -> DataFrame:

@@ -66,21 +66,23 @@ class FusedPlans:
         return error
 
     @contextmanager
-    def evaluated_once(self, result: DataFrame) -> Iterator[None]:
+    def evaluated_once(self, result: DataFrame) -> Iterator[list[str]]:
         """Keep the rows of each fused Ripple that the plan holds more than once, for as long as the block lasts.
+
+        The block is given their names.
 
         Written, it would be one table. Evaluated twice, it could be two: `dropDuplicates` keeps any of the equal rows.
         """
         # Spark Connect shows no plan: there a Ripple that is declared deterministic is taken at its word.
         has_plan = bool(self._frames) and hasattr(result, "_jdf")
         plan = str(result._jdf.queryExecution().analyzed().toString()) if has_plan else ""
-        doubled = [frame for name, frame in self._frames.items() if _times(plan, name) > 1]
-        for frame in doubled:
+        doubled = {name: frame for name, frame in self._frames.items() if _times(plan, name) > 1}
+        for frame in doubled.values():
             frame.persist()
         try:
-            yield
+            yield list(doubled)
         finally:
-            for frame in doubled:
+            for frame in doubled.values():
                 frame.unpersist()
 
     def _member(self, work: RippleWork) -> DataFrame:
@@ -123,6 +125,7 @@ def member_work(work: RippleWork, member: RippleDefinition) -> RippleWork:
         run=work.run.of_fused(member.parameters, f"pondage.ripple.{work.pond}.{member.name}"),
         checks={},
         contract=None,
+        path=member.input_name(""),
     )
 
 

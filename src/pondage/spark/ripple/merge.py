@@ -21,7 +21,7 @@ from pondage.spark.files.storage import secure
 from pondage.spark.files.write import WrittenFiles, check_output, write_files
 from pondage.spark.rules.expectations import ExpectationPlan, Facts
 from pondage.spark.types.names import quoted
-from pondage.work.snapshot import DataFile, Increment, SnapshotContent
+from pondage.work.snapshot import ColumnStatistics, DataFile, Increment, SnapshotContent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,7 +66,7 @@ def write_merged(
     has_mark = DELETED in frame.columns
     only = ~F.coalesce(F.col(DELETED), F.lit(False)) if has_mark else None
     plan = ExpectationPlan.decide(frame.schema, rules, checks, facts, only=only)
-    checked = plan.write(session, frame, _place(destination, "changes"), where=where)
+    checked = plan.write(session, frame, inside(destination, "changes"), where=where)
     changed = checked.files
     _require_keys(session, changed, merge.keys, where)
     base = merge.base()
@@ -85,7 +85,7 @@ def _merged(
     *,
     has_mark: bool,
 ) -> SnapshotContent:
-    changes = tuple(_in(changed.path, footer.as_data_file()) for footer in changed.footers)
+    changes = tuple(in_folder(changed.path, footer.as_data_file()) for footer in changed.footers)
     touched = [] if base is None else touched_files(base.files, changes, schema, keys)
     kept = None if base is None else tuple(n for n in range(len(base.files)) if n not in set(touched))
     content = SnapshotContent(
@@ -105,8 +105,8 @@ def _merged(
         columns = [F.col(quoted(key)) for key in keys]
         alive = read_snapshot(session, old).join(rows.select(*columns), list(keys), "left_anti").unionByName(alive)
     names = StructType.fromJson(json.loads(schema)).names
-    written = write_files(alive.select(*(F.col(quoted(name)) for name in names)), _place(destination, "table"))
-    files = tuple(_in(written.path, footer.as_data_file()) for footer in written.footers)
+    written = write_files(alive.select(*(F.col(quoted(name)) for name in names)), inside(destination, "table"))
+    files = tuple(in_folder(written.path, footer.as_data_file()) for footer in written.footers)
     return msgspec.structs.replace(
         content,
         files=files,
@@ -128,22 +128,51 @@ def touched_files(
     ]
 
 
+def may_hold(files: Sequence[DataFile], schema: str, columns: Sequence[str], keys: SnapshotContent) -> list[int]:
+    """Answer the positions of the files that may hold, in these columns, one of the keys; null is a key like any other.
+
+    The keys are the columns of their table, in the same order.
+    """
+    mine = {field.name: field.dataType for field in StructType.fromJson(json.loads(schema)).fields}
+    theirs = StructType.fromJson(json.loads(keys.schema)).fields
+    pairs = [
+        (name, field.name)
+        for name, field in zip(columns, theirs, strict=True)
+        if isinstance(field.dataType, _ORDERED) and mine[name] == field.dataType
+    ]
+    return [
+        position
+        for position, file in enumerate(files)
+        if any(all(_may_equal(file, name, other, key) for name, key in pairs) for other in keys.files)
+    ]
+
+
+def _may_equal(file: DataFile, name: str, other: DataFile, key: str) -> bool:
+    first, second = file.columns.get(name), other.columns.get(key)
+    if first is None or second is None or (first.nulls != 0 and second.nulls != 0):
+        return True
+    return _meet(first, second)
+
+
 def _overlap(one: DataFile, other: DataFile, key: str) -> bool:
     first, second = one.columns.get(key), other.columns.get(key)
-    if first is None or second is None:
-        return True
+    return first is None or second is None or _meet(first, second)
+
+
+def _meet(first: ColumnStatistics, second: ColumnStatistics) -> bool:
     bounds = (first.minimum, first.maximum, second.minimum, second.maximum)
     if all(isinstance(each, int) for each in bounds) or all(isinstance(each, str) for each in bounds):
         return not (bounds[1] < bounds[2] or bounds[3] < bounds[0])  # type: ignore[operator]  # all of one type
     return True
 
 
-def _place(destination: str, what: str) -> str:
+def inside(destination: str, what: str) -> str:
     """Answer a directory below one that belongs to an execution, with a name that is as unique as that one's."""
     return f"{destination}/{destination.rpartition('/')[2]}.{what}"
 
 
-def _in(path: str, file: DataFile) -> DataFile:
+def in_folder(path: str, file: DataFile) -> DataFile:
+    """Answer a file that lies in a directory below the one that its snapshot names."""
     return msgspec.structs.replace(file, name=f"{path.rpartition('/')[2]}/{file.name}")
 
 

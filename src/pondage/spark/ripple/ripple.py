@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -13,9 +14,12 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that everybody u
 from pondage.define.pond.definition import RippleDefinition
 from pondage.define.pond.run import Run, Unchanged
 from pondage.errors import DefinitionError, PondageError
-from pondage.spark.files.changes import DELETED
+from pondage.spark.files.changes import CHANGE, DELETED, marked_whole
 from pondage.spark.files.read import read_snapshot
+from pondage.spark.incremental.catalyst import marked
+from pondage.spark.incremental.watch import CalledJobs, watched
 from pondage.spark.query.sql_names import ParsedSql, bound_names, bound_sql
+from pondage.spark.ripple.automatic import Automatic, write_automatic
 from pondage.spark.ripple.fuse import FusedPlans
 from pondage.spark.ripple.merge import Merge, write_merged
 from pondage.spark.ripple.partition import Cut, write_partitions
@@ -55,8 +59,10 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     `on_frame` is given the author's DataFrame before it is written.
     `merge` says what the changed rows that it returns are merged into; None: its rows are a table or a batch.
     `cut` says which partitions they replace; None: the table has none.
+    `auto` says what the table is kept up to date from; None: what it returns is written as it is.
     `fused` has the functions of the Ripples that are fused into this one, by name (None for one in SQL).
     `batch`: its rows are added to a table, and this is known of them.
+    `path` is how the inputs of a fused Ripple are called beside those of the others; empty for one that is not.
     `volumes` are the rows of its last snapshots, newest first, as far as a rule asks for them.
     """
 
@@ -72,9 +78,11 @@ class RippleWork(msgspec.Struct, frozen=True, kw_only=True):
     on_frame: Callable[[DataFrame], None] | None = None
     merge: Merge | None = None
     cut: Cut | None = None
+    auto: Automatic | None = None
     fused: Mapping[str, Callable[..., object] | None] = {}
     volumes: tuple[int, ...] = ()
     batch: Batch | None = None
+    path: str = ""
 
     @property
     def where(self) -> str:
@@ -93,13 +101,16 @@ def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Lit
     plans = FusedPlans(session, work, read=lambda each: _tables(session, each), call=call_ripple)
     try:
         try:
-            frame = plans.result()
+            with _watched(session, work) as called:
+                frame = plans.result()
         except Unchanged:
             return UNCHANGED
         if work.on_frame is not None:
             work.on_frame(frame)
-        with plans.evaluated_once(frame):
-            content = _snapshot(session, frame, work)
+        with plans.evaluated_once(frame) as doubled:
+            if doubled:
+                called.why_full = called.why_full or f"{doubled[0]} is fused into it and read more than once"
+            content = _snapshot(session, frame, work, called)
         return msgspec.structs.replace(
             with_rows_aside(content, work.run.rows_aside),
             lists=work.run.lists,
@@ -117,14 +128,22 @@ def run_ripple(session: SparkSession, work: RippleWork) -> SnapshotContent | Lit
         raise shown from error
 
 
+def _watched(session: SparkSession, work: RippleWork) -> AbstractContextManager[CalledJobs]:
+    """Answer what watches the author's call, where it matters what he does in it."""
+    return nullcontext(CalledJobs()) if work.auto is None or is_connect(session) else watched(session)
+
+
 def _tables(session: SparkSession, work: RippleWork) -> dict[str, DataFrame | None]:
     """Answer what the Ripple itself reads, by its parameters; inputs of fused ones are theirs to read."""
     reads = {read.parameter: read for read in work.ripple.reads}
-    return {
-        parameter: None if content is None else read_snapshot(session, content, columns=reads[parameter].columns)
-        for parameter, content in work.inputs.items()
-        if "/" not in parameter and not reads[parameter].by_changes and not reads[parameter].by_check
-    }
+    found: dict[str, DataFrame | None] = {}
+    for parameter, content in work.inputs.items():
+        if "/" not in parameter and not reads[parameter].by_changes and not reads[parameter].by_check:
+            frame = None if content is None else read_snapshot(session, content, columns=reads[parameter].columns)
+            if frame is not None and work.auto is not None:
+                frame = marked(frame, work.path + parameter)
+            found[parameter] = frame
+    return found
 
 
 def call_ripple(session: SparkSession, work: RippleWork, frames: Mapping[str, DataFrame | None]) -> DataFrame:
@@ -163,8 +182,10 @@ def _by_table(work: RippleWork, frames: Mapping[str, DataFrame | None]) -> dict[
         frame = frames.get(read.parameter)
         if frame is not None:
             content = work.inputs.get(read.parameter)
-            if (read.pond is None and work.merge is not None) or (content is not None and content.is_merge):
-                frame = frame.withColumn(DELETED, F.lit(False))
+            if read.pond is None and (work.merge is not None or work.auto is not None):
+                frame = frame.withColumn(*((DELETED, F.lit(False)) if work.auto is None else (CHANGE, F.lit(1))))
+            elif content is not None:
+                frame = marked_whole(frame, content)
             found.update(dict.fromkeys((read.table(work.pond), read.parameter, read.pond or read.ripple), frame))
     return found
 
@@ -185,7 +206,7 @@ def _sql_result(session: SparkSession, work: RippleWork, frames: Mapping[str, Da
     return session.sql(text)
 
 
-def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork) -> SnapshotContent:
+def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork, called: CalledJobs) -> SnapshotContent:
     facts = _facts(work)
     if work.run.exchanged is not None and work.cut is None:
         raise DefinitionError(
@@ -194,6 +215,12 @@ def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork) -> Snap
             code="BAD_OPTION",
             place=place_of(work),
         )
+    if work.auto is not None:
+        return write_automatic(
+            session, frame, work.auto, why_full=called.why_full or by_itself(work.run),
+            destination=work.destination, contract=work.contract, rules=work.ripple.expectations, checks=work.checks,
+            facts=facts, where=work.where,
+        )  # fmt: skip
     if work.merge is not None:
         return write_merged(
             session, frame, work.merge, destination=work.destination, contract=work.contract,
@@ -209,6 +236,13 @@ def _snapshot(session: SparkSession, frame: DataFrame, work: RippleWork) -> Snap
         session, frame, work.destination, contract=work.contract, rules=work.ripple.expectations, checks=work.checks,
         facts=facts, where=work.where, batch=work.batch,
     )  # fmt: skip
+
+
+def by_itself(run: Run) -> str:
+    """Answer what a function asked for that is no table: its result is made of more than the plan shows."""
+    if run.rows_aside or run.positions or run.lists or run.left:
+        return "the function reads something outside"
+    return "the function asks for a freshness" if run.read_freshness else ""
 
 
 def _facts(work: RippleWork) -> Facts:

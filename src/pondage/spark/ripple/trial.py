@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,8 +15,13 @@ from pondage.spark.files.changes import DELETED
 from pondage.spark.files.layout import Layout
 from pondage.spark.files.read import read_snapshot
 from pondage.spark.files.write import check_output
+from pondage.spark.incremental.catalyst import marked
+from pondage.spark.incremental.outlook import outlook
+from pondage.spark.incremental.watch import CalledJobs, watched
 from pondage.spark.query.query import answer_of
-from pondage.spark.ripple.ripple import RippleWork, call_ripple, place_of
+from pondage.spark.ripple.automatic import against
+from pondage.spark.ripple.ripple import RippleWork, by_itself, call_ripple, place_of
+from pondage.spark.session.connect import is_connect
 from pondage.spark.session.errors import explained
 from pondage.work.answers import InferredSchema, SampleTable
 from pondage.work.snapshot import Increment, SnapshotContent
@@ -92,7 +98,7 @@ def infer_schemas(
         }
         try:
             with _Explained(work):
-                schema = _schema(session, work, contents)
+                schema, upkeep = _schema(session, work, contents)
         except PondageError as error:
             if error.code == "SPARK_LOST":
                 raise
@@ -105,7 +111,7 @@ def infer_schemas(
             continue
         schemas[table] = schema
         breaks = () if work.contract is None else check_contract(work.contract, schema)
-        found.append(InferredSchema(table=table, schema=schema, breaks=tuple(breaks)))
+        found.append(InferredSchema(table=table, schema=schema, upkeep=upkeep, breaks=tuple(breaks)))
     return found
 
 
@@ -136,21 +142,34 @@ def _few(
         return read_snapshot(session, content, columns=columns).limit(rows)
 
 
-def _schema(session: SparkSession, work: RippleWork, contents: Mapping[str, SnapshotContent | None]) -> str | None:
+def _schema(
+    session: SparkSession, work: RippleWork, contents: Mapping[str, SnapshotContent | None]
+) -> tuple[str | None, str | None]:
+    """Answer the schema, None where nothing would change; and what its Runs can do, of a table kept up to date."""
     columns = {read.parameter: read.columns for read in work.ripple.reads}
     frames = {
         name: None if content is None else read_snapshot(session, content, columns=columns.get(name))
         for name, content in contents.items()
     }
+    is_kept = work.auto is not None and not is_connect(session)
+    if is_kept:
+        frames = {name: None if frame is None else marked(frame, name) for name, frame in frames.items()}
     try:
-        frame = call_ripple(session, msgspec.structs.replace(work, inputs=contents), frames)
+        with watched(session) if is_kept else nullcontext(CalledJobs()) as called:
+            frame = call_ripple(session, msgspec.structs.replace(work, inputs=contents), frames)
     except Unchanged:
-        return None
+        return None, None
     check_output(frame.schema)
     if work.cut is not None:
         Layout.decide(frame.schema, work.cut.definition.by, work.where)
     # The mark of a deletion is no column of the table.
-    return str((frame.schema if work.merge is None else frame.drop(DELETED).schema).json())
+    schema = str((frame.schema if work.merge is None else frame.drop(DELETED).schema).json())
+    if work.auto is None:
+        return schema, None
+    why_full = against(work.ripple.expectations) or called.why_full or by_itself(work.run)
+    if is_connect(session):
+        why_full = "Spark Connect shows no plan"
+    return schema, f"computes everything: {why_full}" if why_full else outlook(frame, frames)
 
 
 def _empty(schema: str, keys: tuple[str, ...]) -> SnapshotContent:

@@ -68,6 +68,7 @@ def _schema(ripple: str, found: InferredSchema, known: str | None) -> SchemaView
         state="new" if known is None else "changed" if columns else "same",
         columns=tuple(_difference(each) for each in columns),
         breaks=found.breaks,
+        upkeep=found.upkeep,
     )
 
 

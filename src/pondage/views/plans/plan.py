@@ -27,7 +27,8 @@ class SchemaView(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a Ripple's schema before it runs.
 
     `unknown`: known after the next run. `breaks` is against the contract of the major version; `problem` says why an
-    analysis could not find the schema.
+    analysis could not find the schema. `upkeep` says of a table with `mode="auto"` what its Runs can do: `append`,
+    `keyed by customer_id`, or that they compute everything, and why.
     """
 
     ripple: str
@@ -35,6 +36,7 @@ class SchemaView(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[ColumnDifference, ...] = ()
     breaks: tuple[str, ...] = ()
     problem: str | None = None
+    upkeep: str | None = None
 
 
 class FusionView(msgspec.Struct, frozen=True, kw_only=True):

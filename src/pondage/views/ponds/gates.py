@@ -261,6 +261,10 @@ def _promoted(_pond: str, fields: Fields, _now: int) -> Sentence:
     return f"It shows {fields.get('run')}, which was promoted; its next Run replaces that.", None
 
 
+def _computed_whole(pond: str, fields: Fields, _now: int) -> Sentence:
+    return f"Of {fields.get('table')} {fields.get('said')}.", f"pondage show {pond}"
+
+
 _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "running": _running,
     "backfill": _backfill,
@@ -286,6 +290,7 @@ _SENTENCES: dict[str, Callable[[str, Fields, int], Sentence]] = {
     "schedule": _schedule,
     "unchanged": _unchanged,
     "behind": _behind,
+    "computed whole": _computed_whole,
     "spliced": _spliced,
     "spliced above": _spliced_above,
     "rolled back": _rolled_back,

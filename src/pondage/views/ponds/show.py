@@ -22,6 +22,7 @@ from pondage.views.pond_names import PondNames, pond_names
 from pondage.views.ponds.partitions import PartitionsView, partitions_view
 from pondage.views.ponds.rules import expectation_text
 from pondage.views.runs.runs import CodeView, RunDetailView, code_of, detail
+from pondage.views.runs.upkeep import UpkeepView, upkeep_view
 from pondage.work.snapshot import ExpectationResult, SnapshotContent
 
 
@@ -54,6 +55,8 @@ class PublishedView(msgspec.Struct, frozen=True, kw_only=True):
     link: str | None
     columns: tuple[ColumnView, ...]
     expectations: tuple[ExpectationResult, ...]
+    upkeep: UpkeepView | None = None
+    """What the Run did that wrote it last, of a table that is kept up to date."""
 
 
 class RippleShow(msgspec.Struct, frozen=True, kw_only=True):
@@ -356,6 +359,7 @@ def _published(tx: Transaction, row: _PublishedRow | None, older: OlderRun | Non
         link=f"{folder}/current" if manifest is None else None,
         columns=columns(content.schema),
         expectations=content.expectations,
+        upkeep=upkeep_view(content),
     )
 
 

@@ -14,6 +14,8 @@ from pondage.ledger.upkeep.alerts import AlertRow, Trouble, newest
 from pondage.views.ponds.checks import RuleView, read_checks
 from pondage.views.ponds.status import PondView, StatusView, status
 from pondage.views.words import duration_text, list_text
+from pondage.work.snapshot import SnapshotContent
+from pondage.work.upkeep import Upkeep
 
 JOBS = 200
 """Among so many of the newest runs a job's last one is looked for."""
@@ -32,6 +34,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
 
     status: StatusView
     spliced: dict[str, int] = {}
+    differing: dict[str, Upkeep] = {}
+    """Tables that are kept up to date, for which a verification found something else than a full computation."""
     """Ponds whose current Run put together inputs that do not belong together, with its number."""
     broken: tuple[RuleView, ...] = ()
     failed_jobs: dict[str, str] = {}
@@ -41,6 +45,14 @@ _SPLICED = """
 SELECT p.name || '@' || p.major AS pond, r.number AS number FROM ponds p
 JOIN runs r ON r.id = (SELECT max(c.id) FROM runs c WHERE c.pond = p.id AND c.state = 'completed')
 WHERE p.environment = :environment AND p.removed_at IS NULL AND r.is_spliced = 1"""
+
+
+_KEPT = """
+SELECT p.name || '@' || p.major || ' ' || o.node AS name, s.content AS content
+FROM ponds p JOIN runs r ON r.id = (SELECT max(c.id) FROM runs c WHERE c.pond = p.id AND c.state = 'completed')
+     JOIN run_outputs o ON o.run = r.id JOIN snapshots s ON s.id = o.snapshot
+WHERE p.environment = :environment AND p.removed_at IS NULL AND p.borrows IS NULL AND s.kind = 'auto'
+      AND s.content LIKE '%"differing":[%'"""
 
 
 def alerts(tx: Transaction, environment: str, *, limit: int, is_open: bool = False) -> AlertsView:
@@ -62,9 +74,15 @@ def facts(tx: Transaction, ledger: Ledger, environment: str, kinds: Iterable[str
     return Facts(
         status=view,
         spliced=dict(spliced),
+        differing=_differing(tx, found) if "differing" in wanted else {},
         broken=tuple(each for each in checks if each.state == "broken" and each.outcomes[0].is_published),
         failed_jobs=_failed_jobs(tx, found) if "failure" in wanted else {},
     )
+
+
+def _differing(tx: Transaction, environment: int) -> dict[str, Upkeep]:
+    rows = tx.rows(_KEPT, tuple[str, SnapshotContent], environment=environment)
+    return {name: one.upkeep for name, one in rows if one.upkeep is not None and one.upkeep.is_refused}
 
 
 def _failed_jobs(tx: Transaction, environment: int) -> dict[str, str]:
@@ -77,7 +95,8 @@ def _failed_jobs(tx: Transaction, environment: int) -> dict[str, str]:
 
 def troubles(known: Facts, rule: AlertRule) -> list[Trouble]:
     """Answer what a rule wants to be told of, one for each root cause."""
-    found = [*_failures(known, rule), *_expectations(known, rule), *_spliced(known, rule), *_silent(known, rule)]
+    found = [*_failures(known, rule), *_expectations(known, rule), *_spliced(known, rule), *_silent(known, rule),
+             *_different(known, rule)]  # fmt: skip
     told = {each.subject for each in found}
     return [*found, *_stale(known, rule, told)]
 
@@ -159,6 +178,23 @@ def _spliced(known: Facts, rule: AlertRule) -> Iterator[Trouble]:
                 subject=key,
                 text=f"Run {key}#{run} read inputs of different states of a common Source",
                 hint=f"pondage show {key.partition('@')[0]}#{run}",
+                affected=below(known.status, key),
+            )
+
+
+def _different(known: Facts, rule: AlertRule) -> Iterator[Trouble]:
+    if "differing" not in rule.on:
+        return
+    for name, upkeep in known.differing.items():
+        key, _, ripple = name.partition(" ")
+        if _is_meant(rule, key):
+            yield Trouble(
+                kind="differing",
+                cause=name,
+                subject=key,
+                text=f"what {key}.{ripple} was kept up to date with is not what a full computation gives: "
+                f"{list_text(upkeep.differing)}; it is computed whole until its code changes",
+                hint=f"pondage show {key.partition('@')[0]}",
                 affected=below(known.status, key),
             )
 

@@ -135,6 +135,10 @@ def _data_gates(tx: Transaction, pond: int) -> list[tuple[str, Fields]]:
     left = sum(each.content.left for each in landed.newest(tx, pond))
     if left:
         found.append(("behind", {"left": left}))
+    for each in landed.newest(tx, pond):
+        kept = each.content.upkeep
+        if kept is not None and kept.how == "full":
+            found.append(("computed whole", {"table": each.ripple, "said": kept.said}))
     current = tx.row(
         """SELECT r.number AS number, r.is_spliced AS is_spliced,
                   r.spliced_from AS spliced_from, o.number AS older, r.reason AS reason,

@@ -11,6 +11,8 @@ from pondage.ledger.database.mapping import of_row
 from pondage.ledger.tables import actors
 from pondage.views import find
 from pondage.views.runs.active import Progress, read_progress
+from pondage.views.runs.upkeep import UpkeepView, upkeep_view
+from pondage.work.snapshot import SnapshotContent
 
 MOST_RUNS = 1_000
 LOOKED_AT = 10_000
@@ -117,6 +119,8 @@ class OutputView(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
     path: str
     table_rows: int | None = None
+    upkeep: UpkeepView | None = None
+    """What was done, of a table that is kept up to date."""
 
 
 class CodeView(msgspec.Struct, frozen=True, kw_only=True):
@@ -341,14 +345,27 @@ def log_path(run_id: str, dispatch: int, epoch: int) -> str:
     return f"logs/{run_id}/{dispatch}-{epoch}.log"
 
 
+class _OutputRow(msgspec.Struct, frozen=True, kw_only=True):
+    ripple: str
+    freshness: int
+    snapshot: str
+    rows: int
+    bytes: int
+    path: str
+    table_rows: int | None
+    kept: SnapshotContent | None
+
+
 def _outputs(tx: Transaction, run_id: int) -> tuple[OutputView, ...]:
     rows = tx.rows(
         """SELECT o.node AS ripple, o.freshness AS freshness, s.public_id AS snapshot, s.rows AS rows,
                   s.bytes AS bytes, s.path AS path,
-                  (SELECT max(m.rows) FROM manifests m WHERE m.snapshot = s.id) AS table_rows
+                  (SELECT max(m.rows) FROM manifests m WHERE m.snapshot = s.id) AS table_rows,
+                  CASE WHEN s.content LIKE '%"upkeep":{%' THEN s.content END AS kept
            FROM run_outputs o JOIN snapshots s ON s.id = o.snapshot WHERE o.run = :run ORDER BY o.id""",
-        OutputView,
+        _OutputRow,
         run=run_id,
     )
     # A Ripple that gave twice to one Run: the newest stands.
-    return tuple({row.ripple: row for row in rows}.values())
+    newest = {row.ripple: row for row in rows}
+    return tuple(of_row(OutputView, row, upkeep=upkeep_view(row.kept)) for row in newest.values())

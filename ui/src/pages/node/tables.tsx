@@ -39,6 +39,7 @@ export function Tables({ show, ripple }: { show: PondShow; ripple: RippleShow })
                 ["In a query", <code key="q">{ripple.table}</code>],
                 ["Rows", published === null ? null : numberText(published.rows)],
                 ["Size", published === null ? null : sizeText(published.bytes)],
+                ["Last Run", published?.upkeep?.said ?? null],
                 ["Batches", published?.batches === null || published === null ? null : numberText(published.batches)],
                 [
                   "Made by",
