@@ -28,6 +28,3 @@ from tests.ledger.test_found_by_simulation import *  # noqa: F403
 from tests.ledger.test_life_of_a_run import *  # noqa: F403
 from tests.ledger.upkeep.test_health import *  # noqa: F403
 from tests.ledger.upkeep.test_keeping import *  # noqa: F403
-
-# Its clock is the server's: no machine of a reader has a part in it.
-del test_a_lease_of_another_boot_is_dead  # noqa: F821
