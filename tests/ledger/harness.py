@@ -96,6 +96,18 @@ def content(work_: Work, rows: int = 1) -> SnapshotContent:
     )
 
 
+def _close_with(driver: Driver, ledger: Ledger) -> None:
+    """Let the threads of a ledger end before its driver is closed, as `Ledger.close` does: fixtures know drivers."""
+    close = driver.close
+
+    def close_all() -> None:
+        ledger.reads.close()
+        ledger.leases.close()
+        close()
+
+    driver.close = close_all  # type: ignore[method-assign]
+
+
 class World:
     """One ledger on a real file, with a clock that only a test moves."""
 
@@ -108,7 +120,9 @@ class World:
         """The same ledger once more, as another process would hold it."""
         driver = self.make_driver(self.clock)
         migrate(driver)
-        return Ledger(driver, ids=SeededIds(seed), durability=durability)
+        ledger = Ledger(driver, ids=SeededIds(seed), durability=durability)
+        _close_with(driver, ledger)
+        return ledger
 
     def deploy(self, *ponds: PondDefinition, removed: tuple[str, ...] = (), project: str = "p", archive: bytes = b"a"):
         with self.ledger.reading() as tx:
