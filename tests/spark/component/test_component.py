@@ -200,6 +200,7 @@ def test_a_function_that_fails_in_a_python_worker_is_blamed_on_its_member(worker
     last = member("select", "m2", {"columns": ["loud"]}, inputs={"input": (Made("m1", "main"),)}, writes=("main",))
     result = worker.run(first, middle, last)
     assert outcomes(result) == ["ok", "error", "skipped"]
+    assert [one.instance for one in result.members] == ["m0", "m1", "m2"]
     assert "too loud" in str(result.members[1].raises)
 
 

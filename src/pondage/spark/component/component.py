@@ -5,6 +5,8 @@ Nothing here imports Spark before a component needs it: sleeping, failing or lis
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pondage.spark.component.call import Call, ComponentWork
 from pondage.spark.component.inputs import Frames
 from pondage.work.component import ComponentResult, Member, MemberResult
@@ -23,14 +25,14 @@ def run_components(work: ComponentWork) -> ComponentResult:
             results += [MemberResult(instance=one.instance, is_skipped=True) for one in later]
             break
         results.append(_call(work, member).result(made))
-    return ComponentResult(members=_blamed(results))
+    return ComponentResult(members=_blamed(work.task.members, results))
 
 
-def _blamed(results: list[MemberResult]) -> tuple[MemberResult, ...]:
+def _blamed(members: Sequence[Member], results: list[MemberResult]) -> tuple[MemberResult, ...]:
     """Put the failure of what was written where its cause is: nothing came of the members behind that one."""
     last = results[-1]
-    at = next(place for place, one in enumerate(results) if one.instance == last.instance)
-    later = [MemberResult(instance=one.instance, is_skipped=True) for one in results[at + 1 :]]
+    at = next(place for place, member in enumerate(members) if member.instance == last.instance)
+    later = [MemberResult(instance=member.instance, is_skipped=True) for member in members[at + 1 :]]
     return (*results[:at], last, *later)
 
 
