@@ -92,7 +92,7 @@ def test_versions_stay_readable_when_the_snapshots_they_came_from_are_gone(marke
 
 @with_files_of_their_own
 def test_files_that_no_kept_version_needs_are_removed(market: Market, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pondage.engine.services.formats.DAY_S", -1.0)
+    monkeypatch.setattr("pondage.define.values.keep.Keep.all_us", -1_000_000)
     for table in (ONE, TWO, ONE, TWO):
         market.publish(table)
     places = {each.parent.name for each in market.directory.rglob("*.snappy.parquet") if "current" not in each.parts}

@@ -77,6 +77,7 @@ READING = {
     "type list": ["type list"],
     "type show": ["type show Tool", "type show Table"],
     "reactor list": ["reactor list"],
+    "backfill list": ["backfill list"],
     "alert list": ["alert list", "alert list --open -n 1"],
     "readers": ["readers", "readers sales --days 1"],
     "token list": ["token list"],
@@ -145,8 +146,9 @@ CHANGING = {
     "reactor reset", "flow submit",
     "flow stop", "flow kill", "flow resume",
     "flow cleanup", "pause", "resume", "component rebind", "alert test",
+    "backfill start", "backfill show", "backfill pause", "backfill resume", "backfill cancel",
 }  # fmt: skip
-"""What changes something: tested in test_remote."""
+"""What changes something, and how a backfill goes: tested in test_remote, and in tests/operations."""
 OF_FILES = {
     "error", "init", "import-sdp", "test", "warmup", "job graph", "job trace", "job validate", "component manifest",
     "conform control", "conform demand", "conform incremental", "conform reaction",

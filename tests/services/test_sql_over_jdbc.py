@@ -123,7 +123,6 @@ def test_the_catalogue_is_told(connection: Any) -> None:
     assert said.getIdentifierQuoteString() == '"'
     assert said.isReadOnly()
     assert rows(said.getPrimaryKeys("main", "ponds", "orders")) == []
-    assert rows(said.getTypeInfo())
 
 
 def test_what_is_refused_says_so_and_the_next_question_is_answered(connection: Any) -> None:

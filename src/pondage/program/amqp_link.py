@@ -74,10 +74,17 @@ class Loop:
 async def connected(url: str) -> AbstractConnection:
     """Reach the broker."""
     needed("aio_pika", "amqp")
-    import aio_pika
+    from aio_pika.connection import Connection, make_url
 
-    async with asyncio.timeout(ANSWER_S):
-        return await aio_pika.connect(url)
+    connection = Connection(make_url(url))
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            await connection.connect()
+    except BaseException:
+        # One that is dropped before it is closed begins to close itself, when nobody waits.
+        await connection.close()
+        raise
+    return connection
 
 
 async def declare(

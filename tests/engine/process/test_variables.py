@@ -132,7 +132,7 @@ def test_the_project_file_says_what_workers_and_questions_have(tmp_path: Path) -
     [
         ("timeout_s = 0", "questions.timeout_s is 0"),
         ("timeout_s = nan", "questions.timeout_s is nan"),
-        ("timeouts = {read = 5}", "questions.timeouts.read is no level that may ask"),
+        ("timeouts = {open = 5}", "questions.timeouts.open is no level that may ask"),
         ("timeouts = {admin = -1}", "questions.timeouts.admin is -1"),
         ('memory = "100m"', "questions.memory is '100m'"),
         ('answer = "much"', "questions.answer is 'much'"),

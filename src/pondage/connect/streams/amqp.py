@@ -56,12 +56,13 @@ class Amqp:
         """Answer messages for ever; raises ConnectionError without a broker, AmqpGone without the queue."""
         del after  # The broker knows what was not acknowledged, and the reactor what it has taken in.
         needed("aio_pika", "amqp")
-        import aio_pika
+        from aio_pika.connection import Connection, make_url
 
-        url = self.url() if callable(self.url) else self.url
-        async with asyncio.timeout(ANSWER_S):
-            connection = await aio_pika.connect(url)
+        # Held from the beginning: one that is dropped before it is closed begins to close itself, when nobody waits.
+        connection = Connection(make_url(self.url() if callable(self.url) else self.url))
         try:
+            async with asyncio.timeout(ANSWER_S):
+                await connection.connect()
             reader = _Reader(self, await connection.channel())
             async with aclosing(reader.messages()) as messages:
                 async for arrived in messages:

@@ -130,7 +130,7 @@ class ReadLeases:
             self._beats_left.clear()
             try:
                 self._renew()
-            except LedgerError as error:
+            except (LedgerError, OSError) as error:
                 _log.warning("the read lease goes with the process: %s", error)
 
     def _renew(self) -> None:
@@ -161,5 +161,5 @@ class ReadLeases:
         while not self._pause(self._every_s):
             try:
                 self.beat()
-            except LedgerError as error:
+            except (LedgerError, OSError) as error:
                 _log.warning("the read lease was not renewed: %s", error)

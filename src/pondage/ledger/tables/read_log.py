@@ -116,7 +116,7 @@ class ReadLog:
     def _try(self) -> bool:
         try:
             self.flush()
-        except LedgerError as error:
+        except (LedgerError, OSError) as error:
             _log.warning("the read log was not written: %s", error)
             return False
         return True
