@@ -37,23 +37,11 @@ def test_a_pond_is_tapped_runs_fails_is_explained_and_cleared(open_page: Open, a
     tab.locator("h1 .state-failed").wait_for(state="detached")
 
 
-def test_a_standing_trigger_is_set_and_taken_away(open_page: Open, at: Site) -> None:
+def test_a_standing_trigger_is_set_paused_is_seen_so_goes_on_and_is_taken_away(open_page: Open, at: Site) -> None:
     tab = open_page("node", env="trial", pond="reef@1")
     tab.get_by_role("button", name="Tide", exact=True).click()
     tab.get_by_label("Never older than").fill("6h")
     tab.get_by_text("pondage tide reef 6h --env trial").wait_for()
-    tab.get_by_role("button", name="Tide reef", exact=True).click()
-    commit_ripple(at, "reef")
-    tab.get_by_text("Its Tide asks for new data").wait_for()
-    tab.get_by_role("button", name="Calm", exact=True).click()
-    tab.get_by_role("button", name="Calm reef", exact=True).click()
-    tab.get_by_text("Its Tide asks for new data").wait_for(state="detached")
-
-
-def test_a_standing_trigger_is_paused_is_seen_so_and_goes_on(open_page: Open, at: Site) -> None:
-    tab = open_page("node", env="trial", pond="reef@1")
-    tab.get_by_role("button", name="Tide", exact=True).click()
-    tab.get_by_label("Never older than").fill("6h")
     tab.get_by_role("button", name="Tide reef", exact=True).click()
     commit_ripple(at, "reef")
     tab.get_by_text("Its Tide asks for new data").wait_for()
